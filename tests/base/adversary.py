@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - signs of many scripts
 """Texts that make naive redaction read the same piece again for each sign in it.
 
 Run as a program, with the length of the longest, it redacts them all and names each before it starts, so
@@ -11,7 +12,7 @@ from collections.abc import Iterator
 from itertools import product
 
 from holdfast.base.redact import redact
-from holdfast.base.secret_rules import NAMES, PLACES, SIGN_RULES, WORD_RULES
+from holdfast.base.secret_rules import NAMES, NEAR, PLACES, SIGN_RULES, WORD_RULES
 
 SHORTER = 8_000
 
@@ -21,6 +22,7 @@ PIECES = (
     *(prefix for _, prefixes, _ in WORD_RULES for prefix in prefixes.split(" ")),
     *(sign for _, sign, _, _ in SIGN_RULES),
     *NAMES,
+    *NEAR,
     *PLACES,
     *(
         "curl -u a:",
@@ -39,6 +41,40 @@ PIECES = (
         "authorization:",
         "cookie:a=b;",
         "cookie=",
+    ),
+    *(
+        "sudo -S <<< a1b2",
+        "printf a1b2 | sudo -S ",
+        "net use \\\\a\\b a1b2 /user:",
+        "net use \\\\a\\b ",
+        "/user:a ",
+        "a/b:c1d2@",
+        "oracle:thin:a/",
+        "@",
+        "insert into t(password) values (",
+        "insert into t(password,",
+        "values ('",
+        ":5432:a:b:",
+        ":5432:a",
+        "community ",
+        "X-Ab: " + "aB3" * 8 + " ",
+        "hmac('" + "aB3" * 8,
+        "jwt.sign(",
+        "x-a-",
+        "\\u0061",
+        "%61",
+        "&#97;",
+        "password:\n",
+        "password:\\n  ",
+        "token = (\n",
+        "tokens: ['a1b2c3d4', ",
+        'key <a b="c"',
+        "password (a)",
+        "</td><td>",
+        "password</td>",
+        "pаss",
+        "“",
+        "K" + "a1" * 25,
     ),
     *(
         "eyJ-",

@@ -1,4 +1,4 @@
-# ruff: noqa: E501 - a table, which reads worse when broken
+# ruff: noqa: E501, RUF001 - a table, which reads worse when broken
 """A second corpus, independent of `secrets_corpus`: how secrets leak in configuration, commands, code and logs.
 
 A row is a kind: the lines that hold it, with `@X` where the secret stands (all its places are the same one).
@@ -321,6 +321,47 @@ LEAKS: dict[str, str] = {
     "vault login": "VAULT_SECRET_ID=@U¦approle_secret_id: @U",
     "short bearer": "Authorization: Bearer @a13x7¦> authorization: Bearer @a12-q4",
     "few letters": "JWT_SECRET: `aQk~PRUwDyNANduH`¦deploy --snyk-token `tdB~eDKRSRituGfG`¦password: |\n  `CkJ~xgHfoKUiL`\n¦PGPASSWORD=`GeK~uWqRtZbNmX` psql",
+    # A third table, of forms that the first two do not have.
+    "JFrog header": "X-JFrog-Art-Api: @T¦curl -H 'X-JFrog-Art-Api:@T' https://a.example",
+    "Honeycomb header": "X-Honeycomb-Team: @H¦x-honeycomb-team=@S2",
+    "vendor headers, no word": "X-Ghost-Admin: @T¦X-Session: @T¦x-access: @V",
+    "oracle": "jdbc:oracle:thin:scott/@S2@//db:1521/x¦jdbc:oracle:thin:app/@P@db.corp:1521:orcl¦imp app/@S@orcl file=x.dmp¦expdp system/@S@orcl",
+    "pgpass other ports": "db.corp:6432:app:deploy:@P¦10.0.0.5:5433:*:app:@P",
+    "insert": "INSERT INTO users (name, password) VALUES ('bob', '@S2');¦insert into users(email,password,created) values ('a@¬b.c','@P',now())¦UPDATE config SET value='@T' WHERE name='smtp_password';",
+    "sql users": "CREATE DATABASE LINK l CONNECT TO a IDENTIFIED BY @S2 USING 'x'",
+    "snowflake": "snowsql -a acc -u me -p @P",
+    "jwt.sign": "jwt.sign(payload, '@S2', { expiresIn: '1h' })¦jwt.verify(token, '@T')¦jwt.encode({'a': 1}, '@S2', algorithm='HS256')¦jwt.decode(t, \"@T\", algorithms=[\"HS256\"])",
+    "hmac": "crypto.createHmac('sha256', '@T')¦createHmac(\"sha1\", \"@S2\").update(x)¦hmac.new(b'@T', msg, hashlib.sha256)¦hash_hmac('sha256', $data, '@T')¦OpenSSL::HMAC.hexdigest('SHA256', '@T', data)¦HmacUtils.hmacSha256Hex(\"@T\", x)",
+    "credentials of clients": 'new AzureKeyCredential("@T")¦AzureKeyCredential(\'@H\')¦new StaticTokenCredential("@T")¦new SymmetricSecurityKey(Encoding.UTF8.GetBytes("@T"))¦new SecretKeySpec("@S".getBytes(), "AES")',
+    "ciphers": "createCipheriv('aes-256-cbc', '@T', iv)¦AES.new('@S1', AES.MODE_CBC)¦CryptoJS.AES.encrypt(text, '@T')¦openssl_encrypt($d, 'aes-256-cbc', '@T')",
+    "clients by position": "new Stripe('@T')¦OpenAI('@T')¦client.login('@T')¦bot.run('@T')¦TelegramBot('1234567:@T')¦twilio('AC12', '@H')¦Twilio(sid, '@H')¦algoliasearch('APPID12345', '@H')¦Github('@I')¦Slack('@T')¦cookieParser('@T')¦cookieSession({ keys: ['@T'] })",
+    "comparisons": "hmac.compare_digest(token, '@T')",
+    "defaults": "parser.add_argument('--token', default='@T')¦@click.option('--api-key', default='@T')¦api_key = api_key or '@T'",
+    "net use": "net use Z: \\\\srv\\share @S2 /user:corp\\bob¦net use \\\\srv\\c$ /user:admin @S2¦winrs -r:h -u:a -p:@S2 dir",
+    "impacket": "secretsdump.py corp/bob:@S2@¬10.0.0.5¦psexec.py 'corp.local/admin:@P@¬10.0.0.5'¦wmiexec.py corp/a:@S2@h 'dir'¦impacket-smbexec corp/a:@S2@h¦smbclient.py corp/a:@S2@h¦hydra -l a -p @S2 ssh://h¦bloodhound-python -u a -p @S2 -d c¦psexec.py -hashes :@H corp/a@¬h¦crackmapexec smb h -u a -H @H",
+    "unix tools": "sudo -S <<< @S2 ls¦sudo -S <<< '@P' apt update¦sudo -S <<<\"@P\" id¦openssl enc -aes-256-cbc -K @J -iv 0 -in a¦openssl dgst -sha256 -hmac @S2 f¦printf '@P' | sudo -S ls¦printf '%s\\n' '@S2' | passwd --stdin bob¦passwd bob <<< @S2¦chpasswd <<< 'bob:@P'¦usermod -p @S2 bob¦su -c x <<< @S2¦cryptsetup open /dev/x y <<< @S2¦restic -r x backup <<< @S2¦gpg --batch --yes --passphrase-fd 0 <<< '@P'¦swaks -ap @S2 -au a¦vncpasswd -f <<< @S2¦snmpget -v2c -c @S2 h oid¦snmpwalk -v 2c -c @S2 h¦kinit a <<< @S2¦caddy hash-password --plaintext @S2¦rar a -hp@S2 a b",
+    "cloud clis": "az sql server create -u a -p @S2¦wrangler secret put API_KEY <<< @T¦sonar-scanner -Dsonar.login=@I¦codecov -t @U¦dotnet user-secrets set Api:Key @T¦cargo login @T¦composer config github-oauth.github.com @I¦wandb login @I¦replicate auth login --token-stdin <<< @T",
+    "yaml next line": 'password:\n  @S2¦  api_token:\n    "@T"\n¦api_key: !!str\n  @T¦client_secret: !vault\n  @T',
+    "json pretty": '"password":\n  "@S2"¦{\n  "token":\n    "@T"\n}',
+    "json array": '"passwords": ["@S2", "@P"]¦"api_keys": [\n  "@T",\n  "@T"\n]',
+    "code next line": "api_key = (\n    \"@T\"\n)¦const token =\n  '@T';¦password = \\\n    '@S2'¦String apiKey =\n        \"@T\";¦'secret' =>\n    '@T',",
+    "labels, next line": "Password:\n@S2¦API Key\n@T¦## Token\n\n`@T`¦Password\n--------\n@S2¦Secret access key\n@B",
+    "html": '<td>Password</td><td>@S2</td>¦<dt>API key</dt>\n<dd>@T</dd>¦<b>Token:</b> <code>@T</code>¦<label>Password</label><input value="@S2">',
+    "xml": '<setting name="Password" serializeAs="String"><value>@S2</value></setting>¦<password><![CDATA[@S2]]></password>¦<password encrypted="false">@S2</password>¦<ns:token xsi:type="x">@T</ns:token>',
+    "snmp": "snmp-server community @S2 RO¦rocommunity @S2 default¦rwcommunity @S2¦community: @S2¦set snmp community @S2 authorization read-only",
+    "radius": "radius-server host 10.0.0.1 key @S2",
+    "cisco, more": "username bob password 0 @S2¦crypto isakmp key @S2 address 1.2.3.4¦ppp chap password 0 @S2¦key-string @S2",
+    "dns, tsig": "nsupdate -y hmac-sha256:x:@B¦dig -y hmac-sha256:x:@B axfr",
+    "irc, chat": "PASS oauth:@30",
+    "names with PAT": 'GITHUB_PAT=@T¦AZURE_DEVOPS_EXT_PAT=@n52¦GH_PAT: @I¦ADO_PAT="@n52"¦MY_PAT=\'@T\'¦export CR_PAT=@I¦gitlabPat = "@S"',
+    "names": "my_passwrd=@S2¦PASSWRD=@S2¦pswd=@S2¦PSWD: @S2¦psw=@S2¦pword: @S2¦otp_seed=@b¦TOTP_SEED=@b¦mfa_seed=@b¦PEPPER=@T¦HASH_SALT=@T¦PHPSESSID=@n26¦JSESSIONID=@H¦ASP.NET_SessionId=@n24¦bearer: @V¦BEARER=@T¦PRIVKEY=@J¦authtok: @T¦adminpw=@S2¦ADMINPW: @S2",
+    "escapes": '"p\\u0061ssword": "@S2"¦"\\u0070assword":"@S2"¦"api\\u005fkey": "@T"¦pass%77ord=@S2¦p&#97;ssword=@S2',
+    "prose": "Password (temporary): @S2¦Password [admin]: @S2¦Password for user bob: @S2¦API key (prod): @T¦API Key #1: @T¦token(s): @T¦token [prod]: @T",
+    "logs": 'Invalid API key provided: @T¦Incorrect API key provided: @T.¦token: Some("@T")¦password: Some("@S2"),',
+    "typed": 'std::string password{"@S2"};¦char password[32] = "@S2";¦let token: &\'static str = "@T";¦Dim password As String = "@S2"¦password :: String = "@S2"¦#define PASS "@S2"¦api_key: Some("@T".into()),¦env("API_TOKEN", default="@T")¦config(\'api_token\', default=\'@T\')',
+    "kv stores": "aws ssm put-parameter --name /app/db_password --value @S2 --type SecureString¦az keyvault secret set --vault-name v --name n --value @S2¦gcloud secrets versions add x --data-file=- <<< @S2¦echo -n @S2 | gcloud secrets create x --data-file=-¦echo '@S2' | docker secret create db -¦pass insert -m x <<< @S2¦security add-generic-password -a a -s s -w @S2¦secret-tool store --label x <<< @S2",
+    "URLs": "ws://h/?token=@T",
+    "misc files": "<Pass encoding=\"base64\">@E</Pass>¦'hash_salt' = '@V'¦$settings['hash_salt'] = '@V';",
 }
 
 
@@ -686,6 +727,131 @@ pass_context = jinja2.pass_context
 100%3A%2F
 Tom &quot;key&quot; Smith
 <key>CFBundleIdentifier</key><string>com.corp.app2</string>
+X-Request-Id: @T
+X-Amzn-Trace-Id: Root=1-@h8-@h24
+X-Correlation-ID: @U
+X-Cache-Hash: @H
+X-Content-Digest: sha256=@J
+X-GitHub-Delivery: @U
+X-Served-By: cache-fra-@h8
+X-Forwarded-For: 10.0.0.1
+X-Frame-Options: SAMEORIGIN
+max-width: 1200px; flex-basis: auto2
+jwt.sign(payload, privateKey2, { algorithm: 'RS256' })
+jwt.verify(token, process.env.JWT_KEY2)
+jwt.decode(token, algorithms=["HS256", "RS256"])
+crypto.createHmac('sha256', key2).update(body).digest('hex')
+hmac.new(key, msg, hashlib.sha256).hexdigest()
+crypto.createHash('sha256').update('hello world 2').digest('hex')
+createCipheriv('aes-256-gcm', key2, iv2)
+AES.new(key, AES.MODE_GCM, nonce=nonce2)
+Fernet(key2).decrypt(token2)
+new AzureKeyCredential(process.env.KEY2)
+new DefaultAzureCredential("managed-identity-2")
+client.get("/users/42/items", params={"page": 2})
+client = TestClient(app2)
+bot.run("production-worker-2")
+openai("gpt-4o-mini-2024-07-18")
+github("org/repository-name-2")
+net use Z: /delete
+net use Z: \\srv\\share2 /persistent:no
+net user bob /active:yes
+scp build2.tar deploy@web1:/srv/app2/releases
+git@github.com:org/repo2.git
+docker pull registry.corp:5000/team/app2:v1.2@sha256:@J
+npm install @scope/pkg2@1.2.3 other/pkg:x@2
+pnpm-lock: /@babel/core2@7.1.0(x@1)
+src/app2/main.py:42:foo@host
+see docs/guide2.md:12 or mail bob2@corp.example
+sudo -S <<< "$PASSWORD"
+sudo -S <<< ${PW2}
+cat <<< "hello world 2"
+read -r a b <<< "one two2"
+wc -l <<< some_text_2
+openssl enc -aes-256-cbc -K "$KEY2" -iv 0 -in a
+openssl enc -aes-256-cbc -in a2 -out b2
+printf '%s\n' "$TOKEN2" | docker login --password-stdin
+printf 'line 2\n' | tee out2.txt
+printf "%s" value2 | grep -c value2
+echo "token2" | wc -c
+snmpget -v2c -c "$COMMUNITY2" host oid
+snmpwalk -v 2c -c public host
+the community edition2 of the server
+community: https://github.com/org/repo2
+Community2024 meets in May
+radius-server key $KEY2
+border-radius key 12px
+dict key password2reset of table
+option key is_required2
+at 10:5432:12 the app2 was up
+host:5432/db2
+2024-05-01T10:43:12:345 app2 started
+row 432:10:20:30
+INSERT INTO users (name, password) VALUES (?, ?)
+INSERT INTO users (name, password) VALUES ('bob', $2)
+INSERT INTO tokens (id, created_at) VALUES ('tok2', '2024-05-01 10:00:00')
+INSERT INTO users (name, password_hash_rounds) VALUES ('bob', '12')
+UPDATE users SET password = $1 WHERE id = 42
+UPDATE config SET value='debug2' WHERE name='log_level'
+if password:\n    return hash_it(password)
+if token:\n    value2 = parse(token)
+password:\n  type: string\n  minLength: 12
+token:\n  description: the token of the 2nd user
+password:\n  - required2\n  - min:12
+secrets:\n  - source: db_password2
+    secrets:\n      - my_secret_v2
+token = (\n    request.headers.get("X-Token2")\n)
+password = (\n    f"{user2}:{name}"\n)
+# Token\n\nThe token2 is refreshed every hour.
+Password\n--------\nYour password must have 12 signs.
+API Key\nRequired2
+"password":\n  {"type": "string2"}
+"tokens": ["the", "quick2", "fox"]
+"api_keys": ["primary-2", "secondary-2"]
+passwords: [str, "Field2"]
+keys: [a1, b2, c3]
+<td>Password</td><td>required2</td>
+<th>Token</th><td>varchar(255)</td>
+<b>Token:</b> <code>string2</code>
+<dt>API key</dt><dd>see settings-2</dd>
+<label>Password</label><input value="">
+<token type="string2">name2</token>
+<password><![CDATA[]]></password>
+BUILD_PAT_H=/opt/x2
+GITHUB_PAT=$TOKEN2
+GITHUB_PAT: ${{ secrets.PAT_2 }}
+path_pat = re.compile("[a-z]+2")
+_pat = "^[0-9]{2}$"
+seed=1234567
+random_seed: 424242
+salt = os.urandom(16)
+_salt = "salt-of-the-earth-2"
+bearer: true
+jwt: enabled2
+const jwt = require("jsonwebtoken2");
+sessionid: @U
+"session_id": "@U"
+"sessionID":"ses_@24"
+toolu_@24 and msg_@24
+"id":"call_@24"
+password[32] = {0};
+char token[64];
+password as string2
+token: Some(token2)
+password: None or "unset2"
+return token or "anonymous-2"
+password {\n  margin: 2px;\n}
+“password” and ‘token2’ are words
+password “of the 2nd” user
+the user’s token2 is old
+Пароль и токен2
+наш token не найден2
+price：12，token：3
+\\u0041-\\u005a and \\u0061-\\u007a2
+100%61 of a%20b
+&#97;&#98;2 are letters
+K@20 and 5@20
+5H@10 L@30
 """
 
 

@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - signs of many scripts
 from __future__ import annotations
 
 import json
@@ -203,6 +204,30 @@ def test_names_in_other_scripts_have_secrets_too(name: str) -> None:
     text = f"{name}: x9Kq2Vb7Lm4T"
     assert redact(text)[0] == f"{name}: [redacted:assigned-secret]"
     assert may_hold_secret(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "pаssword=@",
+        "tоken: @",
+        "ｐａｓｓｗｏｒｄ=@",
+        "password=“@”",
+        "api_key = «@»",
+        "密码：@",
+        "κωδικός: @",
+        '"p\\u0061ssword": "@"',
+        '"api\\u005fkey": "@"',
+        "pass%77ord=@",
+        "p&#97;ssword=@",
+    ],
+)
+def test_names_that_only_look_the_same_have_secrets_too(text: str) -> None:
+    value = "x9Kq2Vb7Lm4T"
+    line = text.replace("@", value)
+    for whole in (line, json.dumps({"out": f"a\n{line}\nb"}, ensure_ascii=False)):
+        assert redact(whole)[0] == whole.replace(value, "[redacted:assigned-secret]")
+        assert may_hold_secret(whole)
 
 
 def steps(text: str) -> int:

@@ -21,8 +21,19 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import chain
 
-from holdfast.base.secret_forms import in_english, in_plain_signs, on_command_lines, places_of_escapes
+from holdfast.base.secret_forms import (
+    before_hosts,
+    in_context,
+    in_english,
+    in_latin,
+    in_plain_signs,
+    inserted,
+    on_command_lines,
+    places_of_escapes,
+    with_alias,
+)
 from holdfast.base.secret_rules import LONG_RULES, LONG_WORD, SHORTEST_WORD, SIGN_RULES, WORD_RULES
 from holdfast.base.secret_values import (
     PATH,
@@ -63,8 +74,10 @@ def redact(text: str) -> tuple[str, Counter[str]]:
 
 def _as_bytes(text: str) -> bytes:
     """One byte a character, so that a position in the one is a position in the other."""
-    plain = text if text.isascii() else in_english(text.replace("…", _CUT))
-    return plain.encode("ascii", "replace")
+    if text.isascii():
+        return text.encode()
+    plain = in_english(text.replace("…", _CUT))
+    return in_latin(plain, plain.encode("ascii", "replace"))
 
 
 def _secrets(data: bytes) -> Iterator[Found]:
@@ -77,13 +90,15 @@ def _secrets(data: bytes) -> Iterator[Found]:
     yield from _urls(data)
     yield from _named(data, lowered)
     for start, end in places_of_escapes(lowered):
-        plain = in_plain_signs(data[start:end])
+        plain, before = in_plain_signs(data[start:end])
         again = (_named(plain, plain.lower()), _in_headers(plain, plain.lower()))
-        yield from ((start + one, start + other, kind) for found in again for one, other, kind in found)
+        for one, other, kind in chain.from_iterable(again):
+            yield start + before(one), start + before(other), kind
     yield from _pairs(data, lowered)
     yield from _in_headers(data, lowered)
     yield from _logins(data, lowered)
     yield from on_command_lines(data, lowered)
+    yield from inserted(data, lowered)
 
 
 # Words with a vendor's prefix.
@@ -110,6 +125,9 @@ def _vendor_words(data: bytes) -> Iterator[Found]:
                 found = list(_in_word(data, start, end))
             else:
                 found = _long_word(data, start, end)
+            if not found and start and (place := in_context(data, start, end)):
+                end = _end_of_rest(data, place[1])
+                found = [(start, end, "assigned-secret")]
             yield from found
             if not found:
                 plain.add(word)
@@ -307,7 +325,6 @@ _IN_URL = re.compile(
 _KEY_IN_PATH = re.compile(
     rb"://[a-z0-9.-]{1,60}\.(?:infura\.io/v3|g\.alchemy\.com/v2|quiknode\.pro|ifttt\.com/trigger/[^\s/\"'\\]{1,80}/with/key|azurewebsites\.net/api/[^\s?\"'\\]{1,80}\?code=)/?(?P<secret>[A-Za-z0-9_-]{20,100}={0,2})"
 )
-_BEFORE_HOST = re.compile(rb"[A-Za-z0-9_.-]{1,64}:(?P<secret>[^\s\"'\\<>\x60/@${]{4,80})$")
 
 
 def _urls(data: bytes) -> Iterator[Found]:
@@ -319,10 +336,9 @@ def _urls(data: bytes) -> Iterator[Found]:
             yield (*match.span("secret"), "url-password")
         elif key := _KEY_IN_PATH.match(data, at):
             yield (*key.span("secret"), "url-key")
-    for at in every(data, b"@tcp("):
-        login = _BEFORE_HOST.search(data, max(0, at - 160), at)
-        if login and not is_placeholder(login["secret"]) and login["secret"].lower() not in PLAIN_WORDS:
-            yield (*login.span("secret"), "url-password")
+        else:
+            yield from with_alias(data, at)
+    yield from before_hosts(data)
 
 
 _AT_HOME = re.compile(
@@ -353,27 +369,34 @@ _NAMES = (
     # Anchored at rare letters of the names, each with a literal to search for: what comes before is read
     # backwards where the rest fits.
     r"k(?:ey|en(?<=token))",
-    r"p(?:ass(?:w(?:or)?[dt]|phrase|code)?|wd?|hrase|sk)",
+    r"p(?:ass(?:w(?:o?r)?[dt]|phrase|code)?|wd?|word|hrase|s(?:k|wd?))",
     r"cre(?:t(?<=secret)|d(?:s|entials?)?)",
     r"mnemonic",
 )
 _GAP = r"(?:\s|\\{1,15}[nrt]){0,30}"
 _LINE_END = r"(?:\r?\n|\\{1,15}n)"
+# The value stands on a line of its own: below `password:`, `token = (`, `secret: !vault`, a title.
+_BELOW = (
+    rf"[ \t]{{0,3}}(?:[(>|][+-]?|![!a-z]{{1,12}}|\\{{1,30}}(?=[\n\\]))?[ \t]{{0,3}}{_LINE_END}{_GAP}(?:-\s)?"
+)
 _AFTER_NAME = (
     r"(?P<tail>[a-z0-9_.-]{0,24})"
     r"(?P<close>\\{0,15}[\"'\]\x60]{0,2})\*{0,2}(?:"
     r"(?:\sfor\s[a-z .'-]{1,30}?)?\s{1,3}(?:(?:was )?(?:changed|set|reset) to|is generated for [^\s:]{1,40}:|is|was|ist|to)(?P<colon>:?)\s"
-    r"|\s{0,3}(?P<type>:\s{0,2}[&']{0,2}[a-z_.]{1,30}(?:\s?\|\s?[a-z]{1,10})?|\[\])\s{0,3}=(?!=)[ \t]{0,3}"
-    r"|(?:\sfor\s[^\s:=,(]{1,40}|\s[0-9]{1,2}(?=:)|)\s{0,40}(?P<sep>=>|->|<-|[:?]=|\|\||\?\?|[!=]?==?|:|,|\(|>)"
-    r"(?:\s{0,3}(?:[a-z:]{0,30}(?:from|new|str|string)|\[\]byte)\((?=\\{0,15}[\"'\x60])|)\*{0,2}(?:\s{0,3}|\\{1,15}t)"
-    r"(?:<(?:value|plaintext)>)?"
-    rf"|</(?:key|name)>{_GAP}<(?:string|value)>(?P<xml>)"
-    rf"|:\s{{0,3}}(?P<block>[|>])[+-]?\s{{0,3}}{_LINE_END}\s{{1,20}}"
-    r"|\s{0,30}(?P<cell>\|)\s{0,3}"
-    rf"|\s{{0,3}}\{{(?:{_GAP}(?:type|description|sensitive)\s{{0,8}}=[^\n\\]{{1,60}}){{0,3}}{_GAP}default\s{{0,3}}=\s{{0,3}}"
+    r"|(?:\s{0,3}(?P<type>:{1,2}\s{0,2}[&']{0,2}(?:static\s)?[a-z_.]{1,30}(?:\s?\|\s?[a-z]{1,10})?|\[[0-9a-z_]{0,16}\])|\sas\s[a-z.]{1,20})\s{0,3}=(?!=)[ \t]{0,3}"
     # `fill("#password", …)` in the ways that drive a browser, and what an argument is without one.
     r"|(?:\)\s?\.(?:fill|type|send_?keys|presssequentially)\(|,\s?(?:with:|default\s?=)\s?)(?P<filled>)(?=\\{0,15}[\"'])"
-    r"|\s{1,3}(?:[5-9]\s)?)"
+    r"|(?:(?=[\s(\[#])(?:\sfor\s(?:user\s)?[^\s:=,(]{1,40}|\s[0-9]{1,2}(?=:)|\s?(?:\([a-z]{1,16}\)|\[[a-z]{1,16}\]|#[0-9]{1,3}|provided)(?=:\s)"
+    r"|(?:\s[a-z:]{1,20}=\\{0,15}\"[^\"\\<>]{0,60}\\{0,15}\"){1,3}(?=>))|)"
+    r"\s{0,40}(?P<sep>=>|->|<-|[:?]=|\?:|\|\||\?\?|[!=]?==?|:|,|\(|>|\{(?=\\{0,15}\")|or(?=\s{1,3}\\{0,15}[\"']))"
+    r"(?:\s{0,3}(?:[a-z:]{0,30}(?:from|new|str|string|some)|\[\]byte)\((?=\\{0,15}[\"'\x60])|)\*{0,2}(?:"
+    rf"(?P<below>{_BELOW})(?=[^\s\\]|\\{{1,15}}[\"'])|(?P<list>\s{{0,3}}\[{_GAP})(?=\\{{0,15}}[\"'])|\s{{0,3}}|\\{{1,15}}t)"
+    r"(?:<(?:value|plaintext)>|<!\[cdata\[)?"
+    rf"|:?</(?:key|name|t[dh]|dt|b|strong|label|code)>:?{_GAP}<(?:string|value|t?dd?|code|b|span|pre|kbd|input value=(?=\\{{0,15}}[\"']))>?(?P<xml>)"
+    rf"|[ \t]{{0,2}}(?P<title>{_LINE_END}(?:[-=]{{3,40}}{_LINE_END}|{_LINE_END})?[ \t]{{0,8}})"
+    r"|\s{0,30}(?P<cell>\|)\s{0,3}"
+    rf"|\s{{0,3}}\{{(?:{_GAP}(?:type|description|sensitive)\s{{0,8}}=[^\n\\]{{1,60}}){{0,3}}{_GAP}default\s{{0,3}}=\s{{0,3}}"
+    r"|\s{1,3}(?:[05-9]\s|plaintext )?)"
     r"(?P<open>[bfrun@]?\\{0,15}[\"'\x60]|(?=[^\s\"'\\,;(){}<>\[\]|\x60]{4}|[a-z]{3} )(?![0-9]{1,5}[,}\s]))(?=[^\s\"'\\,;(){}<>\[\]|\x60])"
 )
 _BARE = re.compile(rb"[^\s\"'\\,;(){}<>\[\]\x60\x1a]{1,400}")
@@ -398,12 +421,31 @@ def _named(data: bytes, lowered: bytes) -> Iterator[Found]:
             if found:
                 yield (*found, "assigned-secret")
                 start = found[1]
+                for item in _next_items(data, start) if match["list"] or match["below"] else ():
+                    yield (*item, "assigned-secret")
+                    start = item[1]
             match = pattern.search(lowered, start)
+
+
+_NEXT_ITEM = re.compile(
+    rf"\\{{0,15}}[\"']?,?{_GAP}(?:-\s\\{{0,15}}[\"']?|(?<=[\s,])\\{{0,15}}[\"'])(?P<secret>[^\s\"'\\,\[\]]{{8,400}})".encode()
+)
+
+
+def _next_items(data: bytes, end: int) -> Iterator[Span]:
+    """The others of a list whose first is a secret."""
+    match = _NEXT_ITEM.match(data, end)
+    while match and _is_loose(match["secret"]) and not is_placeholder(match["secret"]):
+        yield match.span("secret")
+        match = _NEXT_ITEM.match(data, match.end())
 
 
 def _value_of(data: bytes, match: re.Match[bytes]) -> Span | None:
     name = _name_at(data, match)
-    family = family_of(name) or _family_in_query(data, match, name)
+    is_list = match["list"] or (match["below"] and match["below"].endswith(b"- "))
+    if is_list and name[-1:] in (b"s", b"S") and name[-6:].lower() != b"tokens":
+        name = name[:-1]
+    family = family_of(name) or _family_in_place(data, match, name)
     if not family:
         return None
     start, quoted = match.end(), bool(match["open"])
@@ -414,7 +456,14 @@ def _value_of(data: bytes, match: re.Match[bytes]) -> Span | None:
     value = data[start:end]
     if match["sep"] == b"(" and name.lower().endswith((b"credential", b"credentials")):
         second = _SECOND.match(data, start)
-        return second.span("secret") if second and _is_second(second["secret"]) else None
+        if second:
+            return second.span("secret") if _is_second(second["secret"]) else None
+    if (is_list or match["sep"] == b"or" or match["xml"] is not None) and not _is_loose(value):
+        return None
+    if (match["below"] or match["title"]) and not (
+        match["sep"] != b"," and _is_alone(data, value, end, quoted)
+    ):
+        return None
     if _is_call(data, match, name, end) or (match["type"] and not quoted):
         return None
     if (
@@ -426,7 +475,6 @@ def _value_of(data: bytes, match: re.Match[bytes]) -> Span | None:
         match["sep"]
         or match["colon"]
         or match["type"]
-        or match["block"]
         or match["cell"]
         or match["xml"] is not None
         or match["filled"] is not None
@@ -437,17 +485,37 @@ def _value_of(data: bytes, match: re.Match[bytes]) -> Span | None:
     return (start, end) if is_secret else None
 
 
-def _family_in_query(data: bytes, match: re.Match[bytes], name: bytes) -> str:
-    """`?key=…`, which alone says nothing."""
-    before = match.end("tail") - len(name) - 1
-    return (
-        "key" if name == b"key" and match["sep"] == b"=" and data[before : before + 1] in (b"?", b"&") else ""
-    )
+def _is_alone(data: bytes, value: bytes, end: int, quoted: bool) -> bool:
+    """Below a name stand other things, too: the next statement, the first word of a text."""
+    if quoted:
+        return True
+    rest = data[end : end + 2]
+    is_last = rest[:1] in (b"", b"\n", b"\r", b'"') or rest in (b"\\n", b"\\r", b'\\"', b"\\\\")
+    return is_last and (is_random(value, 8) or is_mixed_case(value))
+
+
+def _family_in_place(data: bytes, match: re.Match[bytes], name: bytes) -> str:
+    """`?key=…` and `radius-server … key …`: a `key` that alone says nothing."""
+    if name.lower() not in (b"key", b"key-string"):
+        return ""
+    before = match.end("tail") - len(name)
+    if match["sep"] == b"=":
+        return "key" if data[before - 1 : before] in (b"?", b"&") else ""
+    line = data[max(0, before - 60) : before]
+    is_of_router = line.endswith((b" ", b"\n", b"")) and any(one in line for one in _ROUTERS)
+    return "password" if not match["sep"] and (is_of_router or name.lower() == b"key-string") else ""
+
+
+_ROUTERS = (b"radius", b"tacacs", b"isakmp")
 
 
 def _is_loose(value: bytes) -> bool:
     """No word of a list whose words sound like secrets."""
-    return bool(re.search(rb"[0-9]", value)) and is_random(value, 8) and b"[" not in value
+    is_word = _WORD_AND_NUMBER.fullmatch(value)
+    return bool(re.search(rb"[0-9]", value)) and is_random(value, 8) and b"[" not in value and not is_word
+
+
+_WORD_AND_NUMBER = re.compile(rb"[A-Za-z]?[a-z_]*[0-9]{1,2}")
 
 
 _PHRASE = re.compile(rb"(?:[a-z]{3,8} ){11,23}[a-z]{3,8}")
@@ -583,7 +651,10 @@ def _before_its_name(data: bytes, match: re.Match[bytes]) -> Iterator[Found]:
         yield match.end(), end, "assigned-secret"
 
 
-_NAME_IN_TAG = re.compile(rb"\\{0,15}[\"'] name=\\{0,15}[\"'](?P<name>[A-Za-z0-9_.-]{3,60})\\{0,15}[\"']")
+_NAME_IN_TAG = re.compile(
+    rb"\\{0,15}[\"'] (?:where )?(?:name|key) ?= ?\\{0,15}[\"'](?P<name>[A-Za-z0-9_.-]{3,60})\\{0,15}[\"']",
+    re.IGNORECASE,
+)
 _SECOND_OF_TWO = (
     rb"[^\"'\\\s]{1,80}\\{0,15}[\"'],\s{0,2}\\{0,15}[\"'](?P<secret>[^\"'\\\s]{6,200})\\{0,15}[\"']"
 )
@@ -597,7 +668,10 @@ _LOGINS = tuple(
     re.compile(begin + _LOGIN + end)
     for begin, end in (
         (rb"getconnection", b""),
-        (rb"gin(?<=login)(?:(?<=vault login) (?:token=)?(?P<token>[a-z0-9._-]{20,200})|", rb")"),
+        (
+            rb"gin(?<=login)(?:(?:(?<=vault login)|(?<=wandb login)|(?<=cargo login)) (?:token=)?(?P<token>[a-z0-9._-]{20,200})|",
+            rb")",
+        ),
     )
 )
 
@@ -623,6 +697,7 @@ _SCHEME = re.compile(
     rb"(?i)(?:bearer|token|apikey|api-key|key|ssws|bot|sso-key|splunk|geniekey|negotiate|ntlm|discogs token=|oauth|jwt|zoho-oauthtoken|digest|basic)"
     rb"\s{1,3}(?P<secret>[A-Za-z0-9._~+/:|%-]{8,600}=*)"
 )
+_COMMON_SCHEME = re.compile(rb"b(?:earer|asic) ")
 _AUTHORIZATION = re.compile(
     rb"authorization\\{0,15}[\"'\]]{0,2}\s{0,3}[:=,]?\s{0,3}[bfru]?\\{0,15}[\"'\x60]?"
 )
@@ -652,11 +727,11 @@ _OF_COOKIES = frozenset(
 
 
 def _in_headers(data: bytes, lowered: bytes) -> Iterator[Found]:
-    for word, kind in ((b"bearer ", "bearer-token"), (b"basic ", "basic-auth")):
-        for at in every(lowered, word):
-            match = _SCHEME.match(data, at)
-            if match and _is_credential(match["secret"], kind):
-                yield match.start("secret"), _end_of_rest(data, match.end()), kind
+    for scheme in _COMMON_SCHEME.finditer(lowered):
+        kind = "bearer-token" if scheme[0][1] == 101 else "basic-auth"
+        match = _SCHEME.match(data, scheme.start())
+        if match and _is_credential(match["secret"], kind):
+            yield match.start("secret"), _end_of_rest(data, match.end()), kind
     done = 0
     for at in _starts(lowered, b"auth", 1):
         if not lowered.startswith(b"authorization", at):

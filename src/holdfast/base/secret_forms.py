@@ -4,10 +4,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
 from functools import cache
 
-from holdfast.base.secret_values import PLAIN_WORDS, every, has_mix, is_mixed_case, is_placeholder
+from holdfast.base.secret_rules import ALIKE, NEAR
+from holdfast.base.secret_values import (
+    PLAIN_WORDS,
+    every,
+    family_of,
+    has_mix,
+    is_mixed_case,
+    is_placeholder,
+    is_random,
+    looks_secret,
+)
 
 Span = tuple[int, int]
 Found = tuple[int, int, str]
@@ -17,9 +28,11 @@ Found = tuple[int, int, str]
 # Passwords after an option of a program that takes one, or at a place that has no name.
 
 _OPTION = re.compile(
-    rb"-(?<= -)(?:[abknptuwANPUX]|-user|-body|-with-token|-(?:proxy-user|creds|src-creds|dest-creds))"
+    rb"-(?<= -)(?:h(?:p(?=[^ ])|mac|ashes)|ap(?= )|[abcknptuwyAHKNPSUX]"
+    rb"|-(?:user|body|proxy-user|creds|src-creds|dest-creds|value|plaintext|encrypt|(?:password-)?stdin|with-token|data-file))"
 )
-_OF_OPTION = rb"[ =]?\\{0,15}[\"']?"
+_READ_INPUT = frozenset((b"-S", b"--stdin", b"--password-stdin", b"--with-token", b"--data-file"))
+_OF_OPTION = rb"[ =:]?\\{0,15}[\"']?"
 _IN_COMMAND = rb"(?P<secret>[^\s\"'\\$<{-][^\s\"'\\]{3,200})"
 _ARGUMENT = re.compile(_OF_OPTION + _IN_COMMAND)
 _AFTER_USER = re.compile(_OF_OPTION + rb"[^\s:\"'\\]{1,64}:(?P<secret>[^\s\"'\\$<{][^\s\"'\\]{3,200})")
@@ -33,6 +46,9 @@ _AFTER_COOKIE = re.compile(
 )
 _AFTER_COMMA = re.compile(_OF_OPTION + rb"[^\s,\"'\\]{1,64},(?P<secret>[^\s\"'\\$<{][^\s\"'\\]{3,200})")
 _AFTER_TOKEN_USER = re.compile(_OF_OPTION + rb"(?P<secret>[A-Za-z0-9_-]{20,200}):[\sxX\"']")
+_AFTER_COLON = re.compile(rb" \\{0,15}[\"']?[0-9a-f]{0,32}:(?P<secret>[0-9a-fA-F]{32})(?![0-9a-fA-F])")
+_AFTER_TWO_COLONS = re.compile(_OF_OPTION + rb"(?:[^\s:\"'\\]{1,64}:){1,2}(?P<secret>[A-Za-z0-9+/=]{12,200})")
+_ON_NETWORKS = (b"crackmapexec", b"nxc ", b"netexec", b"evil-winrm", b"smbmap")
 _WEB = (b"curl", b"http", b"wget")
 _OPTIONS: dict[bytes, tuple[tuple[re.Pattern[bytes], tuple[bytes, ...]], ...]] = {
     b"-a": ((_ARGUMENT, (b"redis-cli",)), (_AFTER_USER, (b"http", b"xh "))),
@@ -71,9 +87,23 @@ _OPTIONS: dict[bytes, tuple[tuple[re.Pattern[bytes], tuple[bytes, ...]], ...]] =
                 b"evil-winrm",
                 b"mariadb",
                 b"rar ",
+                b"hydra",
+                b"bloodhound",
+                b"az sql",
+                b"snowsql",
+                b"usermod",
+                b"winrs",
             ),
         ),
     ),
+    b"-ap": ((_ARGUMENT, (b"swaks",)),),
+    b"-c": ((_ARGUMENT, (b"snmp",)),),
+    b"-H": ((_ARGUMENT, _ON_NETWORKS),),
+    b"-K": ((_ARGUMENT, (b"openssl",)),),
+    b"-hashes": ((_AFTER_COLON, (b".py ", b"impacket")),),
+    b"-hmac": ((_ARGUMENT, (b"openssl",)),),
+    b"-hp": ((_ARGUMENT, (b"rar ",)),),
+    b"-y": ((_AFTER_TWO_COLONS, (b"nsupdate", b"dig ")),),
     b"-u": ((_AFTER_USER, _WEB), (_AFTER_TOKEN_USER, _WEB), (_AFTER_COMMA, (b"lftp",))),
     b"-b": (
         (_AFTER_FILE, (b"htpasswd", b"mosquitto_passwd")),
@@ -85,8 +115,8 @@ _OPTIONS: dict[bytes, tuple[tuple[re.Pattern[bytes], tuple[bytes, ...]], ...]] =
     b"-X": ((_ARGUMENT, (b"snmp",)),),
     b"-N": ((_ARGUMENT, (b"ssh-keygen",)),),
     b"-n": ((_AFTER_NAME_OF_USER, (b"htpasswd",)), (_AFTER_USER, (b"transmission",))),
-    b"-t": ((_ARGUMENT, (b"doctl",)),),
-    b"-w": ((_ARGUMENT, (b"ldap", b"kadmin")),),
+    b"-t": ((_ARGUMENT, (b"doctl", b"codecov")),),
+    b"-w": ((_ARGUMENT, (b"ldap", b"kadmin", b"security add-")),),
     b"-P": ((_ARGUMENT, (b"zip", b"ipmitool", b"ssh-keygen", b"sqlcmd", b"bcp ", b"mosquitto")),),
     b"-U": ((_AFTER_SHARE, (b"smbclient", b"rpcclient", b"net ")), (_AFTER_USER, (b"curl",))),
     b"--user": ((_AFTER_USER, (*_WEB, b"etcdctl")),),
@@ -95,37 +125,56 @@ _OPTIONS: dict[bytes, tuple[tuple[re.Pattern[bytes], tuple[bytes, ...]], ...]] =
     b"--src-creds": ((_AFTER_USER, (b"skopeo",)),),
     b"--dest-creds": ((_AFTER_USER, (b"skopeo",)),),
     b"--body": ((_ARGUMENT, (b"gh secret",)),),
-    b"--with-token": ((re.compile(rb" <<< ?[\"']?" + _IN_COMMAND), (b"gh auth",)),),
+    b"--value": ((_ARGUMENT, (b"ssm put-parameter", b"keyvault secret")),),
+    b"--plaintext": ((_ARGUMENT, (b"caddy hash",)),),
+    b"--encrypt": ((_ARGUMENT, (b"qpdf",)),),
 }
 """By option: what follows it, in lines that name one of these programs."""
 _COMMANDS = (
-    # Each by a literal that begins with a letter that is rare: that is searched for faster.
+    # Each by a literal that begins with a character that is rare: that is searched for faster.
     (
         b"fied ",
         re.compile(
-            rb"(?i)(?<=identi)fied (?:with [a-z0-9_]{1,40} )?by (?:password )?\\{0,15}['\"](?P<secret>[^'\"\\\s]{4,200})\\{0,15}['\"]"
+            rb"(?i)(?<=identi)fied (?:with [a-z0-9_]{1,40} )?by (?:password )?"
+            rb"(?:\\{0,15}['\"](?=[^'\"\\\s]{4,200}\\{0,15}['\"])|(?=[^'\"\\\s;]{8,60}(?:;| using | default )))(?P<secret>[^'\"\\\s;]{4,200})"
         ),
     ),
     (b"/p:", re.compile(rb"(?<=\s)/p:[\"']?" + _IN_COMMAND)),
-    (b":5432:", re.compile(rb":5432:[^\s:\"'\\]{1,64}:[^\s:\"'\\]{1,64}:(?P<secret>[^\s\"'\\]{4,200})")),
-    (
-        b"cho ",  # into a program that asks for a password
+    (  # into a program that asks for a password
+        b"cho ",
         re.compile(
             rb"(?<=e)cho (?:-n )?\\{0,15}[\"']?(?:[a-z0-9_.-]{1,40}:)?"
             + _IN_COMMAND
             + rb"\\{0,15}[\"']? ?\|[^|\n]{0,60}?"
-            rb"(?:sudo -S|chpasswd|-stdin|with-token|kinit|passphrase-fd|cryptsetup|secret put)"
+            rb"(?:sudo -S|chpasswd|-stdin|with-token|kinit|passphrase-fd|cryptsetup|secret put|secret create|secrets (?:create|versions))"
+        ),
+    ),
+    (  # a line of `.pgpass`: host, port, database, user
+        b"43",
+        re.compile(
+            rb"(?:(?<=:[0-9])|(?<=:[0-9]{2}))43[0-9]{1,2}:[A-Za-z_*][A-Za-z0-9_.*-]{0,63}:[A-Za-z_][A-Za-z0-9_.*-]{0,63}:(?P<secret>[^\s\"'\\]{4,200})"
         ),
     ),
     (b"SecureString ", re.compile(rb"SecureString (?:-String )?\\{0,15}[\"']" + _IN_COMMAND)),
     (
-        b"qlplus ",
+        b"munity",
         re.compile(
-            rb"(?<=s)qlplus (?:-[a-z] )?[a-z0-9_]{1,40}/(?P<secret>[^\s@\"'\\/$&{][^\s@\"'\\]{3,60})@"
+            rb"(?<=com)munity[ :=]{1,3}\\{0,15}[\"']?(?P<secret>(?![A-Za-z]?[a-z_]{0,30}[0-9]{0,4}(?![A-Za-z0-9!#%&*+_]))[A-Za-z0-9!#%&*+_]{8,64})(?![A-Za-z0-9:/.-])"
         ),
     ),
-    (b"mc alias set", re.compile(rb"mc alias set \S{1,60} \S{1,200} \S{1,60} [\"']?" + _IN_COMMAND)),
 )
+_PRINTED = re.compile(
+    rb"printf (?:\\{0,15}[\"']?%s(?:\\{1,15}n)?\\{0,15}[\"']? )?\\{0,15}[\"']?(?:[a-z0-9_.-]{1,40}:)?"
+    + _IN_COMMAND
+    + rb"\\{0,15}[\"']? ?\|[^|\n]{0,60}$"
+)
+_SHARED = re.compile(
+    rb"(?i)(?:(?<![a-z])|(?<=\\[nrt]))net us(?:e (?:[a-z]:\s)?\\{2,30}[^\s\"']{1,80}|er [^\s\"'/]{1,40}) \\{0,15}[\"']?"
+    + _IN_COMMAND
+    + rb"\\{0,15}[\"']? $"
+)
+_AFTER_USER_OF_SHARE = re.compile(rb"/user:[^\s\"']{1,64} (?=[^/])\\{0,15}[\"']?" + _IN_COMMAND)
+_ALIAS_SET = re.compile(rb"mc alias set \S{1,60} \S{1,200} \S{1,60} [\"']?" + _IN_COMMAND)
 _BEGUN = re.compile(rb"b(?:itmqctl |undle config |asic(?<=http-basic)[.:])")
 _BEGUN_WITH_B = re.compile(
     rb"bitmqctl (?:add_user|change_password) [^\s\"'\\]{1,64} [\"']?(?P<rabbit>[^\s\"'\\$<{-][^\s\"'\\]{3,200})"
@@ -134,6 +183,75 @@ _BEGUN_WITH_B = re.compile(
     rb"(?P<bundle>[^\s\"'\\$<{/][^\s\"'\\]{3,200})"
 )
 _LONGEST_COMMAND = 160
+_HERE_STRING = re.compile(rb"<<< ?\\{0,15}[\"']?(?:[a-z0-9_.-]{1,40}:)?" + _IN_COMMAND)
+_ASK_FOR_ONE = (
+    *(b"sudo ", b"passwd", b"kinit", b"cryptsetup", b"restic ", b"passphrase", b"secret", b"login", b"su -"),
+    *(b"-stdin", b"-token", b"pass insert", b"keyctl"),
+)
+_LONGEST_INSERT = 1_200
+_INSERT = re.compile(rb"insert into [^\s(]{1,80}\s?\((?P<names>[^()]{1,1000})\)(?:\s|\\{1,15}[nrt]){0,8}$")
+_VALUES = re.compile(rb"values\s{0,3}\((?=[^)])")
+_INSERTED = re.compile(
+    rb"\s{0,3}(?:[en]?\\{0,15}['\"](?P<secret>[^'\"\\]{0,400})\\{0,15}['\"]|[^,'\"()]{0,200}(?:\([^()]{0,200}\))?)\s{0,3}(?:,|\))"
+)
+_LOGIN_OF_DOMAIN = re.compile(
+    rb"(?:^|(?<= )|[\"'=(]|\\n)[A-Za-z0-9._-]{1,40}/[A-Za-z0-9._$-]{1,40}:(?P<secret>[^\s\"'\\<>\x60/@${][^\s\"'\\<>\x60/@]{3,80})$"
+)
+_LOGIN_OF_ORACLE = re.compile(
+    rb"(?:(?:oracle:(?:thin|oci8?):)|(?:sqlplus|(?:imp|exp)(?:dp)?|sqlldr|rman|userid)(?: -[a-z]{1,2})?[ =]\\{0,15}[\"']?)"
+    rb"[A-Za-z][A-Za-z0-9_]{0,40}/\\{0,15}\"?(?P<secret>[^\s\"'\\<>\x60/@${][^\s\"'\\<>\x60/@]{3,60})\\{0,15}\"?$",
+    re.IGNORECASE,
+)
+_BEFORE_HOST = re.compile(rb"[A-Za-z0-9_.-]{1,64}:(?P<secret>[^\s\"'\\<>\x60/@${]{4,80})$")
+
+
+def _of_domain(before: bytes) -> re.Match[bytes] | None:
+    at = before.rfind(b" ") + 1
+    if before.find(b"/", at) < 0 or before.find(b"//", at) >= 0:
+        return None
+    match = _LOGIN_OF_DOMAIN.search(before, at) if before.find(b":", at) >= 0 else None
+    return match if match and is_random(match["secret"], 6) else _LOGIN_OF_ORACLE.search(before)
+
+
+def before_hosts(data: bytes) -> Iterator[Found]:
+    """`user:password@tcp(host)`, `domain/user:password@host`, `user/password@host`."""
+    at = data.find(b"@")
+    while at >= 0:
+        before = data[max(0, at - 160) : at]
+        match = _BEFORE_HOST.search(before) if data.startswith(b"tcp(", at + 1) else None
+        if b"/" in before and not data.startswith(b"sha", at + 1):
+            match = _of_domain(before) or match
+        if match and _is_argument(match["secret"]):
+            start = at - len(before)
+            yield start + match.start("secret"), start + match.end("secret"), "url-password"
+        at = data.find(b"@", at + 1)
+
+
+def with_alias(data: bytes, at: int) -> Iterator[Found]:
+    """`mc alias set name http://host user password`, by its address."""
+    match = (
+        _ALIAS_SET.search(data, max(0, at - 80), at + 400) if b" set " in data[max(0, at - 80) : at] else None
+    )
+    if match and _is_argument(match["secret"]):
+        yield (*match.span("secret"), "command-password")
+
+
+def inserted(data: bytes, lowered: bytes) -> Iterator[Found]:
+    """`INSERT INTO users (name, password) VALUES ('a', '…')`: the value at the place of its name."""
+    for begin in _VALUES.finditer(lowered):
+        before = lowered[max(0, begin.start() - _LONGEST_INSERT) : begin.start()]
+        match = _INSERT.match(before, into) if (into := before.rfind(b"insert into ")) >= 0 else None
+        if match is None:
+            continue
+        at, end = begin.end(), begin.end() + 4_000
+        for name in match["names"].split(b",")[:40]:
+            value = _INSERTED.match(data, at, end)
+            if value is None:
+                break
+            family = family_of(name.strip(b" \"'\x60\\[]")) if value["secret"] else ""
+            if family and looks_secret(value["secret"], family, True, False, name):
+                yield (*value.span("secret"), "assigned-secret")
+            at = value.end()
 
 
 def on_command_lines(data: bytes, lowered: bytes) -> Iterator[Found]:
@@ -141,21 +259,50 @@ def on_command_lines(data: bytes, lowered: bytes) -> Iterator[Found]:
         found = _after_option(data, option)
         if found:
             yield (*found, "command-password")
+        elif option[0] in _READ_INPUT:
+            yield from _before(data, option.start(), _PRINTED)
     for sign, pattern in _COMMANDS:
         for at in every(lowered if sign.islower() else data, sign):
-            match = pattern.match(data, at)
-            if match and _is_argument(match["secret"]):
-                yield (*match.span("secret"), "command-password")
+            yield from _argument_of(pattern.match(data, at))
     for place in _BEGUN.finditer(lowered):
-        match = _BEGUN_WITH_B.match(data, place.start())
-        if match and _is_argument(match[match.lastgroup or 0]):
-            yield (*match.span(match.lastgroup or 0), "command-password")
+        yield from _argument_of(_BEGUN_WITH_B.match(data, place.start()))
+    yield from _of_input_and_shares(data)
+
+
+def _of_input_and_shares(data: bytes) -> Iterator[Found]:
+    """`sudo -S <<< …`, `net use … /user:…`."""
+    for at in every(data, b"<<<"):
+        if _asks(data, at):
+            yield from _argument_of(_HERE_STRING.match(data, at))
+    for at in every(data, b"/user:"):
+        yield from _before(data, at, _SHARED)
+        if b"net us" in data[max(0, at - 120) : at]:
+            yield from _argument_of(_AFTER_USER_OF_SHARE.match(data, at))
+
+
+def _argument_of(match: re.Match[bytes] | None) -> Iterator[Found]:
+    """The one group that matched."""
+    if match and _is_argument(match[match.lastgroup or 0]):
+        yield (*match.span(match.lastgroup or 0), "command-password")
+
+
+def _before(data: bytes, end: int, pattern: re.Pattern[bytes]) -> Iterator[Found]:
+    start = max(0, end - _LONGEST_COMMAND)
+    match = pattern.search(data[start:end])
+    if match and _is_argument(match["secret"]):
+        yield start + match.start("secret"), start + match.end("secret"), "command-password"
+
+
+def _asks(data: bytes, at: int) -> bool:
+    """Whether the command before the place reads a secret from its input."""
+    before = data[max(0, at - _LONGEST_COMMAND) : at].lower()
+    return any(name in before[before.rfind(b"\n") + 1 :] for name in _ASK_FOR_ONE)
 
 
 def _after_option(data: bytes, option: re.Match[bytes]) -> Span | None:
     before = data[max(0, option.start() - _LONGEST_COMMAND) : option.start()]
     command = before[before.rfind(b"\n") + 1 :].lower()
-    for pattern, programs in _OPTIONS[option[0]]:
+    for pattern, programs in _OPTIONS.get(option[0], ()):
         if any(name in command for name in programs):
             match = pattern.match(data, option.end())
             if match and _is_argument(match["secret"]):
@@ -184,6 +331,9 @@ _ENGLISH: dict[str, tuple[tuple[str, str], ...]] = {
     "번": (("비밀번호", "_pwd"),),
     "ñ": (("contraseña", "__password"), ("Contraseña", "__password")),
     "ł": (("hasło", "__pwd"), ("Hasło", "__pwd")),
+    "ό": (("κωδικός", "_passwd"), ("Κωδικός", "_passwd")),
+    "ס": (("סיסמה", "__pwd"),),
+    "ẩ": (("mật khẩu", "password"), ("Mật khẩu", "password")),
 }
 """By a letter of theirs that is looked for first, fast where its low byte is no letter: the name, and one that is known."""
 
@@ -197,6 +347,21 @@ def in_english(text: str) -> str:
     return text
 
 
+def in_latin(text: str, data: bytes) -> bytes:
+    """With the usual signs in place of those like them that stand beside a letter: in `data`, what is not ASCII is `?`."""
+    places = [match.start() for match in _BESIDE_LETTER.finditer(data)]
+    alike = [(at, ALIKE[text[at]]) for at in places if text[at] in ALIKE]
+    if not alike:
+        return data
+    changed = bytearray(data)
+    for at, letter in alike:
+        changed[at] = letter
+    return bytes(changed)
+
+
+_BESIDE_LETTER = re.compile(rb"\?(?:(?<=[A-Za-z0-9_?]\?)|(?=[A-Za-z0-9_? ]))")
+
+
 _FOREIGN = re.compile(rb"(?i)kennwort|wachtwoord|(?<![a-z])(?:senha|mdp|clave)(?![a-z])|contrase(?:na|nha)")
 _ESCAPED = re.compile(
     rb"(?i)%(?P<percent>22|27|3a|3d|20)|&(?P<entity>quot|apos|#34|#39|#x27|#x22);"
@@ -204,7 +369,11 @@ _ESCAPED = re.compile(
 )
 _TELLS = (
     # Each is searched for by letters that rarely stand next to each other.
-    *(rb"%(?:22|3[ad])", rb"&(?:quot|apos|#)", rb"u00(?:2[27]|3[ad]|1b)", rb"\x1b"),
+    *(
+        rb"%(?:22|3[ad]|6[1-9a-f]|7[0-9a])",
+        rb"&(?:quot|apos|#)",
+        rb"u00(?:2[27]|3[ad]|1b|[4-7])",
+    ),
     *(
         rb"wo(?:rt(?<=kennwort)|ord(?<=wachtwoord))",
         rb"dp(?<=(?<![a-z])mdp)(?![a-z])",
@@ -223,7 +392,12 @@ def _tells() -> tuple[re.Pattern[bytes], ...]:
 def places_of_escapes(lowered: bytes) -> Iterator[tuple[int, int]]:
     """What lies around each escaped sign and each such name; where these are close together, one piece."""
     start = end = -1
-    for place in sorted(match.start() for tell in _tells() for match in tell.finditer(lowered)):
+    told = [match.start() for tell in _tells() for match in tell.finditer(lowered)]
+    at = lowered.find(b"\x1b")
+    while at >= 0:
+        told.append(at)
+        at = lowered.find(b"\x1b", at + 1)
+    for place in sorted(told):
         if start >= 0 and place - end > sum(_AROUND):
             yield max(0, start - _AROUND[0]), end + _AROUND[1]
             start = place
@@ -232,12 +406,78 @@ def places_of_escapes(lowered: bytes) -> Iterator[tuple[int, int]]:
         yield max(0, start - _AROUND[0]), end + _AROUND[1]
 
 
-def in_plain_signs(data: bytes) -> bytes:
-    """The text with its signs as they are and its names in English."""
-    return _FOREIGN.sub(lambda match: b"pwd".rjust(len(match[0]), b"_"), _ESCAPED.sub(_plain_sign, data))
+_LETTER = re.compile(
+    rb"(?i)(?:\\{1,15}(?:u00|x)|%)(?P<hex>[46][1-9a-f]|[57][0-9a]|5f|2d)|&#(?:x(?P<also>[46][1-9a-f]|[57][0-9a]|5f)|(?P<number>[0-9]{2,3}));"
+)
+
+
+def in_plain_signs(data: bytes) -> tuple[bytes, Callable[[int], int]]:
+    """The text with its signs as they are and its names in English, and where a place of it was before."""
+    plain = _FOREIGN.sub(lambda match: b"pwd".rjust(len(match[0]), b"_"), _ESCAPED.sub(_plain_sign, data))
+    pieces: list[bytes] = []
+    done, places, lost = 0, [0], [0]
+    for match in _LETTER.finditer(plain):
+        code = int(match["number"]) if match["number"] else int(match["hex"] or match["also"], 16)
+        pieces += (plain[done : match.start()], bytes((code & 127,)))
+        done = match.end()
+        places.append(done - lost[-1] - len(match[0]) + 1)
+        lost.append(lost[-1] + len(match[0]) - 1)
+    return b"".join((*pieces, plain[done:])), lambda at: at + lost[bisect_right(places, at) - 1]
 
 
 def _plain_sign(match: re.Match[bytes]) -> bytes:
     """Backslashes stand before a quote, so that it is one of JSON inside JSON; spaces before the other signs."""
     sign = _SIGNS.get((match[match.lastgroup] if match.lastgroup else b"20").lower(), b"'")
     return sign.rjust(len(match[0]), b"\\" if sign in (b'"', b"'") else b" ")
+
+
+# ── random words ──────────────────────────────────────────────────────────────────────────────────
+
+_STARTS_VALUE = frozenset(b"\"' =:(")
+_RANDOM = re.compile(
+    rb"(?=[A-Za-z_.~-]{0,60}[0-9])(?:(?=[^A-Z]{0,60}[A-Z])(?=[^a-z]{0,60}[a-z])|[0-9a-f]{32}|[A-Z2-7]{16}|[a-z0-9]{24})|(?=[a-z]{0,20}[A-Z])[A-Za-z]{19,}"
+)
+_UUID = re.compile(rb"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-")
+_NEAR = tuple(word.encode() for word in NEAR)
+_OPENED = rb"[bfru@]?\\{0,15}[\"'\x60]"
+_FUNCTIONS = (
+    rb"jwt\.(?:sign|verify|encode|decode)|hmac[a-z0-9_]{0,20}(?:\.new|\.hexdigest|\.digest)?"
+    rb"|createcipher(?:iv)?|createdecipher(?:iv)?|aes\.(?:en|de)crypt|openssl_(?:en|de)crypt|cryptr|fernet|aes\.new|secretkeyspec|symmetricsecuritykey"
+    rb"|compare_digest|bot(?:\.run|\.login)?|client(?:\.login)?|stripe|github|openai|slack|twilio|mailgun|algoliasearch|cookieparser"
+)
+_CONTEXTS = re.compile(
+    rb"(?:"
+    # A header of a vendor's own: `X-JFrog-Art-Api: …`.
+    rb"(?:(?<![a-z0-9])|(?<=\\[nrt]))x-(?![a-z0-9_-]{0,40}(?:id|trace|hash|digest|sum|tag|version|nonce|cache|served|sha|signature|fingerprint|boundary|revision|commit)[0-9-]{0,4}\\{0,15}[\"':= ])"
+    rb"[a-z][a-z0-9_-]{2,40}\\{0,15}[\"']?\s?[:=]\s?(?:\\{0,15}[\"'])?"
+    # An argument of what encrypts, signs or logs in.
+    rb"|(?:" + _FUNCTIONS + rb")\((?:[^;\n]{0,70}[\s,({])?" + _OPENED + rb"(?:[0-9]{6,12}:)?"
+    # Names that are too short, or too common, to be looked for everywhere.
+    rb"|(?:[_-]|(?:git(?:hub|lab)|azure|devops|ado)_?)pat"
+    + rb"\\{0,15}[\"']?\s{0,3}(?:=>?|:)\s{0,3}(?:"
+    + _OPENED
+    + rb")?"
+    rb"|(?:pepper|_salt|totp_seed|otp_seed|mfa_seed|sessid|jsessionid|net_sessionid|bearer|(?:(?<![a-z])|(?<=\\[nrt]))jwt|privkey|signkey|authtok|sonar\.login)"
+    rb"\\{0,15}[\"'\]]{0,2}\s{0,3}(?:=>?|:)\s{0,3}(?:" + _OPENED + rb")?"
+    rb"|cookiesession\(\{\s?keys:\s?\["
+    + _OPENED
+    + rb"|(?:vault|operator) unseal |user-secrets set [a-z0-9:_.-]{1,60} |pass oauth:|(?:github|gitlab)-oauth\.[a-z.]{1,40} "
+    rb")$"
+)
+
+
+def in_context(data: bytes, start: int, end: int) -> Span | None:
+    """A long random word where only secrets stand, though no name says so."""
+    if (
+        data[start - 1] not in _STARTS_VALUE
+        or not _RANDOM.match(data, start, end)
+        or _UUID.match(data, start)
+    ):
+        return None
+    before = data[max(0, start - 110) : start].lower()
+    if not any(word in before for word in _NEAR) or not _CONTEXTS.search(before):
+        return None
+    value = data[start:end]
+    return (
+        None if is_placeholder(value) or not (is_random(value, 16) or is_mixed_case(value)) else (start, end)
+    )

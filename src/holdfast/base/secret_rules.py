@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - signs of many scripts, which is what it is about
 """What secrets look like: one row a kind, and the fixed characters that each begins with.
 
 Data alone, so that the hook path can ask `may_hold_secret` without loading `re`. `holdfast.base.redact`
@@ -266,6 +267,10 @@ LONG_RULES: tuple[tuple[str, str], ...] = (
         f"(?=.{{32}}\\.)[0-9a-f]{{32}}\\.(?=[A-Za-z]{{0,15}}[0-9])(?=[a-z0-9]{{0,15}}[A-Z]){_ALNUM}{{16}}{_END}",
     ),
     ("deepl-key", f"{_UUID}(?=:fx{_END})"),
+    (
+        "bitcoin-key",
+        "(?<![A-Za-z0-9+/=%-])(?=[5KL])(?=[^0-9]{1,40}[0-9])(?=[^a-z]{1,40}[a-z])(?:5[HJK]|[KL][1-9A-HJ-NP-Za-km-z]{2})[1-9A-HJ-NP-Za-km-z]{49}(?![A-Za-z0-9_+/=%-])",
+    ),
     ("bitwarden-token", f"0\\.{_UUID}\\.{_ALNUM}{{30}}:{_B64}{{20,}}=*"),
 )
 
@@ -318,9 +323,28 @@ FOREIGN_NAMES = (
         "パスワード",
         "비밀번호",
         "hasło",
+        "κωδικός",
+        "סיסמה",
+        "mật khẩu",
     ),
 )
 """What a password or a key is called where English is not spoken."""
+
+ALIKE: dict[str, int] = {
+    **dict(zip("авеіјкмнорсѕтухԁһӏАВЕІКМНОРСТУХЅЈ", b"abeijkmhopcstyxdhlABEIKMHOPCTYXSJ", strict=True)),
+    **dict(zip("αεικνορτυχ", b"aeiknoptux", strict=True)),
+    **dict.fromkeys("“”„‘’«»″", ord("`")),
+    **{chr(wide): wide - 0xFEE0 for wide in range(0xFF01, 0xFF5F)},
+}
+"""What looks like a letter or a sign of ASCII, and which: somebody wrote `password` with one of them."""
+
+NEAR = (
+    *("x-", "jwt", "hmac", "crypt", "cipher", "fernet", "aes.new", "secretkeyspec", "securitykey"),
+    *("bot", "client", "stripe(", "github(", "openai(", "slack(", "twilio(", "mailgun(", "algolia"),
+    *("parser(", "pat", "pepper", "salt", "seed", "sessid", "sessionid", "bearer", "privkey", "signkey"),
+    *("digest(", "unseal", "oauth", "cookiesession", "user-secrets", "authtok", "sonar.login"),
+)
+"""Without one of these words near it, a random word is no secret unless its name says so."""
 
 NAMES = (
     *(
@@ -328,6 +352,7 @@ NAMES = (
         "token",
         "pass",
         "pw",
+        "psw",
         "psk",
         "cret",
         "cred",
@@ -358,6 +383,9 @@ NAMES = (
         "@tcp(",
         "kinit",
         "cryptsetup",
+        "/user:",
+        "munity",
+        "<<<",
         "wrangler",
         " seed",
         "phrase",
@@ -390,8 +418,6 @@ PLACES = (
         "/hook/",
         "hooks.slack.com",
         "hooks.zapier.com",
-        ":5432:",
-        ":3306:",
         "mnemonic",
         "phrase",
         "kty",
@@ -425,6 +451,19 @@ _OPTIONS = (
     (" --user", ("curl", "http", "wget")),
     (" -p", ("mysql", "mongo", "twine", "7z")),
     (" -U", ("net ",)),
+    (" -c", ("snmp",)),
+    (" -H", ("crackmapexec", "nxc ", "netexec", "evil-winrm", "smbmap")),
+    (" -hashes", (".py ", "impacket")),
+    (" -h", ("openssl", "rar ")),
+    (" -K", ("openssl",)),
+    (" -ap", ("swaks",)),
+    (" -y", ("nsupdate", "dig ")),
+    (" -p", ("hydra", "bloodhound", "az sql", "snowsql", "usermod", "winrs")),
+    (" -t", ("codecov",)),
+    (" -w", ("security add-",)),
+    (" --encrypt", ("qpdf",)),
+    (" --plaintext", ("caddy",)),
+    ("mc alias", ("://",)),
 )
 """With one of these programs; the others that take a password bear a name from above."""
 
@@ -441,6 +480,8 @@ _KEYS_IN_PATHS = ("infura.io", "alchemy.com", "quiknode", "/with/key/", "azurewe
 def may_hold_secret(text: str) -> bool:
     """Cheap, and never False where there is one: whether redaction has to look."""
     lowered = text.lower().replace("authori", "auth i")  # the header stays one
+    if not text.isascii():
+        lowered += text.translate(_ALIKE).lower()
     for word in _HARMLESS:
         lowered = lowered.replace(word, " ")
     if (
@@ -451,7 +492,37 @@ def may_hold_secret(text: str) -> bool:
         return True
     if any(option in text and any(one in lowered for one in programs) for option, programs in _OPTIONS):
         return True
-    return _has_login(text) or _has_cut_word(text) or _has_token(text)
+    if (
+        any(begin in lowered for begin in _ESCAPED_LETTERS)
+        or _has_login_before_host(text)
+        or _has_pgpass(text)
+    ):
+        return True
+    return _has_login(text) or _has_cut_word(text) or _has_token(text, any(word in lowered for word in NEAR))
+
+
+_ALIKE = {ord(one): chr(other) for one, other in ALIKE.items()}
+_ESCAPED_LETTERS = ("u004", "u005", "u006", "u007", "%6", "%7", "&#")
+
+
+def _has_login_before_host(text: str) -> bool:
+    """`domain/user:password@host`, `user/password@host`, or what might be one."""
+    at = text.find("@")
+    while at >= 0:
+        word = text[max(0, at - 160) : at].rpartition(" ")[2]
+        if "/" in word and "//" not in word:
+            return True
+        at = text.find("@", at + 1)
+    return False
+
+
+def _has_pgpass(text: str) -> bool:
+    at = text.find("43")
+    while at >= 0:
+        if ":" in text[max(0, at - 3) : at] and ":" in text[at + 3 : at + 5]:
+            return True
+        at = text.find("43", at + 1)
+    return False
 
 
 def _has_login(text: str) -> bool:
@@ -478,11 +549,19 @@ def _has_cut_word(text: str) -> bool:
     return False
 
 
-def _has_token(text: str) -> bool:
-    """A long word that begins as a vendor's token does, or a part of one that does, or with a mark in it."""
+def _has_token(text: str, is_near: bool) -> bool:
+    """A long word that begins as a vendor's token does, or a part of one that does, or with a mark in it.
+
+    `is_near`: or any with digits, since it may stand where only secrets do.
+    """
     data = text.encode("ascii", "replace")
     return any(
-        len(word) >= SHORTEST_WORD and (_begins_as_token(word) or _is_long_token(word, data))
+        len(word) >= SHORTEST_WORD
+        and (
+            _begins_as_token(word)
+            or _is_long_token(word, data)
+            or (is_near and (word.translate(None, b"0123456789") != word or word.lower() != word))
+        )
         for word in set(data.translate(_IN_WORDS).split())
     )
 
@@ -527,6 +606,9 @@ def _is_long_token(word: bytes, data: bytes) -> bool:
     if b"." in word[32:34] or any(word + rest in data for rest in (b"+ACR", b"+AST", b":fx")):
         return True
     return any(
-        one.startswith(b"0.") or (one[:1] in (b"1", b"2") and one[27:28] == b"_") or b":" + one in data
+        one.startswith(b"0.")
+        or (one[:1] in (b"5", b"K", b"L") and 51 <= len(one) <= 52)
+        or (one[:1] in (b"1", b"2") and one[27:28] == b"_")
+        or b":" + one in data
         for one in starts
     )

@@ -16,7 +16,7 @@ from itertools import pairwise
 
 _PARTS = re.compile(rb"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _WORDS_OF_PASSWORDS = frozenset(
-    b"password passwd passwort pwd pass passphrase passcode sshpass psk bindpw masterauth rootpw passe passkey motdepasse".split()
+    b"password passwd passwrd passwort pwd pswd psw pword adminpw rootpw dbpw userpw pass passphrase passcode sshpass psk bindpw masterauth rootpw passe passkey motdepasse".split()
 )
 _WORDS_OF_SECRETS = frozenset(
     b"secret token apikey credential credentials creds cred secretkey accesskey authtoken".split()
@@ -185,7 +185,7 @@ def looks_secret(value: bytes, family: str, quoted: bool, prose: bool, name: byt
 def _is_shaped_so(value: bytes, family: str, quoted: bool, prose: bool, name: bytes) -> bool:
     if (
         len(value) < 6
-        or (prose and name.lower() == b"pass")
+        or (prose and name.lower() == b"pass" and not (quoted and name.isupper() and is_random(value, 10)))
         or (value[:1] in b"$%&*@!=~#<" and not quoted and not is_strong(value))
         or _is_path(value)
         or value.count(b"?") * 3 > len(value)  # what is not ASCII
