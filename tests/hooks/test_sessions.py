@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 
 from holdfast import IncrementalPauseManager, SessionPauseManager
+from holdfast.hooks import background_tasks
+from holdfast.hooks.background_tasks import SessionWork
 from holdfast.hooks.fast.context import LIMITS
 from holdfast.project.layout import ProjectLayout
 from holdfast.sessions.transitions import Facts
@@ -144,7 +146,8 @@ def test_a_wind_down_is_finalised_at_the_end(session: AgentSession) -> None:
     assert document["context_usage"]["percentage"] == 92.5
 
 
-@pytest.mark.parametrize(("begun_by", "ending"), [("agent", "end"), ("agent", "kill"), ("user", "kill")])
+@pytest.mark.parametrize("begun_by", ["agent", "user"])
+@pytest.mark.parametrize("ending", ["end", "kill"])
 def test_a_wind_down_begun_by_hand_that_nobody_finalised_is_in_the_handover(
     session: AgentSession, begun_by: str, ending: str
 ) -> None:
@@ -159,14 +162,69 @@ def test_a_wind_down_begun_by_hand_that_nobody_finalised_is_in_the_handover(
     holdfast(first, "winddown", "append", "assistant_response", *choice)
     if ending == "end":
         end(first)
-    (session.project / ".holdfast" / "state" / "winddown-owner.json").unlink()  # whoever began it is gone
+    owner = session.state / "winddown-owner.json"
+    if owner.exists():  # whoever began it is gone
+        owner.write_text(json.dumps({**json.loads(owner.read_text()), "pid": int(dead_process())}))
     context = next_session(session).start().context
     told = holdfast(session, "context", "latest")
     for words in ("ZAPHOD", "SQLite"):
         assert words in context
         assert words in told
+    if ending == "end":
+        assert "was interrupted" not in context
     assert len(json.loads(holdfast(session, "threads", "--json"))) == 1
     assert session.errors == ""
+
+
+@pytest.mark.parametrize("ending", ["end", "kill"])
+def test_a_wind_down_of_the_users_that_outlives_its_session_is_part_of_it(
+    session: AgentSession, ending: str
+) -> None:
+    """What it held was in no handover, and stood by itself if another agent was at work at its end."""
+    gone = {"CLAUDE_PID": dead_process()} if ending == "kill" else {}
+    first = AgentSession(session.project, session.home, session_id="first", variables=gone)
+    work(first)
+    holdfast(first, "winddown", "start", "--percent", "0.9")
+    holdfast(first, "winddown", "append", "user_message", *noted("ZAPHOD"))
+    if ending == "end":
+        end(first)
+    other = next_session(session)
+    assert "ZAPHOD" in other.start().context
+    assert session.journal.exists()
+    other.prompt("Write the manual")
+    other.write(said("Write the manual", "user"), said("Which one?", "assistant", "m2"))
+    holdfast(session, "winddown", "append", "user_message", *noted("TRILLIAN"))
+    name = json.loads(holdfast(session, "winddown", "finalize", "--json"))["session_id"]
+    told = holdfast(session, "context", name)
+    assert [word in told for word in ("ZAPHOD", "TRILLIAN", "SQLite")] == [True, True, True]
+    assert len(json.loads(holdfast(session, "threads", "--json"))) == 1
+    other.fire("SessionEnd", reason="other")
+    other.wait_for((other.notes / "settled").exists)
+    assert "ZAPHOD" not in json.dumps(settled(other)["incremental_pause"])
+    assert session.errors == ""
+
+
+def test_of_two_sessions_none_is_given_what_the_user_wound_down(session: AgentSession) -> None:
+    work(session)
+    other = next_session(session)
+    other.start()
+    other.prompt("Write the manual")
+    holdfast(session, "winddown", "start", "--percent", "0.9")
+    holdfast(session, "winddown", "append", "user_message", *noted("ZAPHOD"))
+    for one in (other, session):
+        one.write(said("Write the manual", "user"), said("Which one?", "assistant", "m2"))
+        one.fire("SessionEnd", reason="other")
+        one.wait_for((one.notes / "settled").exists)
+        assert "ZAPHOD" not in json.dumps(settled(one)["incremental_pause"])
+    assert "ZAPHOD" in session.journal.read_text()
+
+
+def test_whose_a_snapshot_is_stands_in_it_from_its_first_moment(session: AgentSession) -> None:
+    """Of two sessions that ended together, one took the other's notes before its transcript had been read."""
+    work(session)
+    ending = SessionWork("claude-code", session.session_id, str(session.project))
+    name = background_tasks._paused(ending, ending.settings(), "end", worked=True, at=None, recorded=None)
+    assert json.loads((session.sessions / f"{name}.json").read_text())["conversation"] == session.session_id
 
 
 def test_a_wind_down_belongs_to_who_began_it_whoever_finalises_it(session: AgentSession) -> None:

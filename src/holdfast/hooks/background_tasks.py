@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from holdfast.base.clock import system_clock, to_datetime
+from holdfast.base.clock import iso, seconds_between, system_clock, to_datetime
 from holdfast.base.durable import lock_file, make_folder, replace_file
 from holdfast.base.errors import HoldfastError
 from holdfast.hooks.fast import error_log, notes
@@ -224,13 +224,35 @@ def _ended_by_hand(work: SessionWork, manager: IncrementalPauseManager, own: str
     newest = SessionFiles(manager.layout.sessions).session_ids()
     names = [name for name in newest if name == own or name in newest[:_LOOKED_AT]]
     found = (_taken_along(work, manager, name, name == own) for name in reversed(names))
-    held = [pause for pause in found if pause is not None]
+    held = [pause for pause in (*found, _still_open(work, manager)) if pause is not None]
     if not held:
         return None
     return held[-1].changed(recorded=tuple(words for pause in held for words in pause.recorded))
 
 
 _LOOKED_AT = 20
+
+
+def _still_open(work: SessionWork, manager: IncrementalPauseManager) -> IncrementalPause | None:
+    """The user's own wind-down, which may go on after this session: what it holds is part of this one's
+    handover, and it is noted as this one's for whoever finalises it."""
+    try:
+        pause = manager.recorded_so_far() if _is_its_own(work, manager) else None
+        if pause is None or not pause.recorded:
+            return None
+        manager.belongs_to(work.session)
+    except HoldfastError as error:
+        error_log.note(str(work.state), f"the wind-down going on was not taken along: {error.message}")
+        return None
+    return pause
+
+
+def _is_its_own(work: SessionWork, manager: IncrementalPauseManager) -> bool:
+    summary = manager.get_pause_summary()
+    if summary is None or not manager.is_open_to(work.session):
+        return False
+    began, last = (_seconds(summary[one]) for one in ("pause_started_at", "last_updated"))
+    return manager.conversation() is not None or (_is_since(work, began) and _was_alone(work, last))
 
 
 def _taken_along(
@@ -247,7 +269,8 @@ def _taken_along(
             return None
         if not is_own and snapshot.conversation != work.session:
             is_free = snapshot.conversation is None and not snapshot.task_dag.tasks
-            if not (is_free and _is_since(work, snapshot) and _is_alone(work)):
+            finalised = snapshot.created_at.timestamp()
+            if not (is_free and _is_since(work, finalised) and _was_alone(work, finalised)):
                 return None
         if snapshot.conversation is None:
             add_to_snapshot(manager.settings, snapshot.id, {"conversation": work.session})
@@ -257,17 +280,37 @@ def _taken_along(
     return pause
 
 
-def _is_since(work: SessionWork, snapshot: SessionSnapshot) -> bool:
-    """Whether it was finalised while this session was at work; its note was written when it began."""
+def _is_since(work: SessionWork, moment: float) -> bool:
+    """Whether that was while this session was at work; its note was written when it began."""
     try:
-        return snapshot.created_at.timestamp() >= int(os.stat(work.note(formats.WHO)).st_mtime)
+        return moment >= int(os.stat(work.note(formats.WHO)).st_mtime)
     except OSError:
         return False
 
 
-def _is_alone(work: SessionWork) -> bool:
-    """Nobody can tell whose it was where another session is at work in the folder, too."""
-    return not set(live_sessions(str(work.state))) - {work.session}
+def _was_alone(work: SessionWork, moment: float) -> bool:
+    """Nobody can tell whose it was where another session was at work in the folder, too."""
+    alive = live_sessions(str(work.state))
+    others = [one for one in work.folder.parent.iterdir() if one.is_dir() and one != work.folder]
+    return not any(_was_at_work(one, moment, alive) for one in others)
+
+
+def _was_at_work(folder: Path, moment: float, alive: Collection[str]) -> bool:
+    who = _who(folder)
+    if who is None or (folder / formats.WHO).stat().st_mtime > moment:
+        return False
+    if who[1] in alive:
+        return True
+    ended = folder / formats.ENDED
+    return (ended.stat().st_mtime if ended.exists() else _last_active(folder)) >= moment
+
+
+def _seconds(moment: str | None) -> float:
+    """0 where a line that is damaged, or another program's, does not tell."""
+    try:
+        return seconds_between(iso(0), moment or "")
+    except ValueError:
+        return 0.0
 
 
 def _moment(at: float | None) -> datetime | None:
@@ -358,6 +401,7 @@ def _paused(
         worked=worked,
         at=_moment(at),
         incremental_pause=recorded,
+        conversation=work.session,  # from its first moment: another session that ends now looks for its own
     )
     return SessionPauseManager(settings=settings).pause_now(facts)
 
@@ -653,13 +697,27 @@ def recover(work: SessionWork) -> bool:
     killed = [Path(path) for path in killed_sessions(formats.hooks_folder(str(work.state)), work.key)]
     names = [_settled_killed(work, folder) for folder in sorted(killed, key=_last_active)]
     if manager.is_orphaned():
+        is_told = _is_in_handover(work, manager)
         name = _finalise_orphan(work, manager)
         if name:
             prepare_contexts(work, name)
-            names.append(name)
+            names += [] if is_told else [name]
     make_folder(work.folder)
     notes.write(work.note(formats.RECOVERED), "\n".join(filter(None, names)).encode())
     return True
+
+
+def _is_in_handover(work: SessionWork, manager: IncrementalPauseManager) -> bool:
+    """Whether all of the active wind-down is in what was made of its session already."""
+    conversation = manager.conversation()
+    if conversation is None:
+        return False
+    own = SessionWork(work.agent, conversation, str(work.project))
+    try:
+        ended = _snapshot(own).created_at.timestamp() if own.settled[0] else 0.0
+    except HoldfastError:
+        return False
+    return ended >= manager.layout.journal.stat().st_mtime
 
 
 def _settled_killed(work: SessionWork, folder: Path) -> str:
@@ -706,12 +764,13 @@ def _finalise_orphan(work: SessionWork, manager: IncrementalPauseManager) -> str
     from holdfast.sessions.enrich import join_conversation
 
     at = to_datetime(manager.layout.journal.stat().st_mtime)
+    conversation = manager.conversation()
     path = manager.finalize_pause(trigger="crash", reason="its process ended without a pause", at=at)
     if path is None:
         return None
     try:
         alive = set(live_sessions(str(work.state))) - {work.session}
-        join_conversation(manager.settings, path.stem, None, alive)
+        join_conversation(manager.settings, path.stem, conversation, alive)
     except HoldfastError as error:
         error_log.note(str(work.state), f"the wind-down {path.stem} stands by itself: {error.message}")
     return path.stem

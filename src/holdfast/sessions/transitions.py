@@ -84,6 +84,8 @@ class Facts:
     """When the workflow is to go on by itself."""
     handover: str | None = None
     """The agent's own words for the next session."""
+    conversation: str | None = None
+    """The agent's session that it is made of."""
 
 
 @dataclass(frozen=True)
@@ -293,6 +295,7 @@ def prepare_pause(workflow: Workflow, fold: SessionFold, facts: Facts, now: date
         incremental_pause=facts.incremental_pause,
         agent_session=fold.agent_session,
         handover=facts.handover,
+        conversation=facts.conversation,
         work=fold.work,
         folded_through=fold.through,
     )

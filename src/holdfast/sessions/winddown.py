@@ -140,7 +140,30 @@ class IncrementalPauseManager:
         return list(log.Reader(self._journal)) if self.is_pause_active() else []
 
     def conversation(self) -> str | None:
-        """The agent's session that began the active wind-down, where one did."""
+        """The agent's session that began the active wind-down, or during which the user did."""
+        if not self.is_pause_active():
+            return None
+        told = self._owner_record(self._session_id()).get("conversation")
+        return self._begun_by() or (told if isinstance(told, str) else None)
+
+    def belongs_to(self, conversation: str) -> None:
+        """Note whose the active wind-down is, where its journal does not tell."""
+        if self._begun_by() is None:
+            name = self._session_id()
+            told = {"session_id": name, "conversation": conversation}
+            self._write_owner({**self._owner_record(name), **told})
+
+    def recorded_so_far(self) -> IncrementalPause | None:
+        """What the active wind-down holds by now; it goes on."""
+        try:
+            with log.locked(self._journal):
+                reader = log.Reader(self._journal)
+                digest, recorded = taken_in(reader)
+                return journal_in_snapshot(digest, recorded, reader.skipped)
+        except log.NotActiveError:
+            return None
+
+    def _begun_by(self) -> str | None:
         first = next(iter(log.Reader(self._journal)), None) if self.is_pause_active() else None
         digest = Digest().take([first] if first else [])
         return _conversation_of(_initial_state(digest))
@@ -251,20 +274,29 @@ class IncrementalPauseManager:
         return self.layout.state / "winddown-owner.json"
 
     def _own(self, name: str) -> None:
-        record = {"session_id": name, **identify(self._owner)}
+        self._write_owner({**self._owner_record(name), "session_id": name, **identify(self._owner)})
+
+    def _write_owner(self, record: dict[str, Any]) -> None:
         with storage_errors("record who is winding down"):
             keep_if_damaged(self._owner_file, lambda data: json.loads(data)["session_id"])
             replace_file(self._owner_file, json.dumps(record).encode())
 
     def _owner_of(self, name: str) -> ProcessIdentity:
         """Who started or took over that wind-down; nobody (process 0) where it is not known."""
+        record = self._owner_record(name)
+        try:
+            return {"pid": int(record["pid"]), "started": record["started"]}
+        except (ValueError, KeyError, TypeError, OverflowError):
+            return {"pid": 0, "started": None}  # no word on the owner reads as: gone
+
+    def _owner_record(self, name: str) -> dict[str, Any]:
+        """Empty where nothing is recorded of that wind-down."""
         try:
             record = json.loads(read_file(self._owner_file))
-            if record["session_id"] == name:
-                return {"pid": int(record["pid"]), "started": record["started"]}
-        except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
-            pass  # no word on the owner reads as: gone
-        return {"pid": 0, "started": None}
+        except (OSError, ValueError, RecursionError):
+            return {}
+        is_its = isinstance(record, dict) and cast("dict[str, Any]", record).get("session_id") == name
+        return cast("dict[str, Any]", record) if is_its else {}
 
     @property
     def _pauses(self) -> SessionPauseManager:
