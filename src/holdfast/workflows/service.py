@@ -357,6 +357,7 @@ class OrchestratorService(WorkflowService[SqlStore]):
             raise IllegalTransitionError(f"task {task_id} is {task.status} and cannot be skipped")
         skipped = TaskSkipped(task_id=task_id, reason=reason)
         if workflow.status == "blocked":
+            self._refuse_over_a_hole("skip", workflow)
             return self.core.skip_waiting(workflow, skipped, claim)
         failed = FailedTasks(retry=(), skipped=(skipped,))
         return self.resume_workflow(workflow_id, claim=claim, failed=failed).workflow
@@ -472,13 +473,17 @@ class OrchestratorService(WorkflowService[SqlStore]):
         workflow = self.store.workflow(workflow_id)
         waiting = self.waiting_for_approval(workflow)
         _check_waits(task_id, waiting)
-        undone = self.undone(workflow, None) if waiting else None
-        if undone is not None and undone.is_certain:
-            raise _undone_refusal(
-                "approve", workflow, undone, f"or `holdfast reject {workflow.id}`, and resume it later"
-            )
+        if waiting is not None:
+            self._refuse_over_a_hole("approve", workflow)
         waiting_id = waiting.id if waiting else ""
         return again_on_conflict(lambda: self.core.approve(workflow_id, waiting_id, claim))
+
+    def _refuse_over_a_hole(self, verb: str, workflow: Workflow) -> None:
+        """What waits for approval would go on at once."""
+        undone = self.undone(workflow, None)
+        if undone.is_certain:
+            otherwise = f"or `holdfast reject {workflow.id}`, and resume it later"
+            raise _undone_refusal(verb, workflow, undone, otherwise)
 
     def reject(self, workflow_id: str, reason: str | None = None, *, task_id: str | None = None) -> Workflow:
         """Reject the task that is waiting for approval; the workflow fails. A resume asks again."""
