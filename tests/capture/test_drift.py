@@ -208,6 +208,69 @@ def test_a_file_that_git_was_told_not_to_look_at(repository: Repository, flag: s
     assert drift.sentences == ("Cannot tell whether these changed since the pause: kept.py.",)
 
 
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("setting", ["core.fileMode", "core.symlinks"])
+def test_modes_and_links_that_git_was_told_not_to_compare(
+    repository: Repository, setting: str, when: str
+) -> None:
+    kept = repository.folder / "kept.py"
+    (repository.folder / "link").symlink_to("kept.py")
+    repository.git("add", "link")
+    repository.git("commit", "--quiet", "-m", "link")
+    if when == "before":
+        repository.git("config", setting, "false")
+    before = paused(repository.folder)
+    repository.git("config", setting, "off")
+    assert changes(before, repository.folder) == ()
+    kept.chmod(0o755)
+    (repository.folder / "link").unlink()
+    (repository.folder / "link").write_text("kept.py")
+    drift = find_drift(before, repository.folder)
+    hidden = {"core.fileMode": "kept.py", "core.symlinks": "link"}[setting]
+    assert hidden in " ".join(drift.sentences)
+    assert "Cannot tell whether these changed since the pause: " + hidden + "." in drift.unknown
+
+
+def test_a_commit_that_was_replaced_by_another(repository: Repository) -> None:
+    before = paused(repository.folder)
+    commit, first = repository.git("rev-parse", "HEAD", "HEAD~1").split()
+    repository.git("read-tree", first)
+    tree = repository.git("write-tree").strip()
+    repository.git("replace", commit, repository.git("commit-tree", "-m", "other", "-p", first, tree).strip())
+    (repository.folder / "edited.py").unlink()
+    drift = find_drift(before, repository.folder)
+    assert drift.state != "same"
+    assert "edited.py" in " ".join(drift.sentences)
+
+
+def test_an_old_commit_that_was_replaced_hides_nothing(repository: Repository) -> None:
+    first = repository.git("rev-parse", "HEAD~1").strip()
+    repository.git("replace", first, repository.git("commit-tree", "-m", "x", f"{first}^{{tree}}").strip())
+    assert changes(paused(repository.folder), repository.folder) == ()
+
+
+@pytest.mark.parametrize("hides", ["assume", "mode", "untracked"])
+def test_what_is_hidden_in_a_submodule(repository: Repository, hides: str) -> None:
+    inner = Repository.start(repository.folder / "inner", "--initial-branch=main")
+    inner.commit("part.py")
+    repository.git("add", "inner")
+    repository.git("commit", "--quiet", "-m", "inner")
+    before = paused(repository.folder)
+    assert changes(before, repository.folder) == ()
+    if hides == "assume":
+        inner.git("update-index", "--assume-unchanged", "part.py")
+        inner.write("part.py", "rewritten\n")
+    elif hides == "mode":
+        inner.git("config", "core.fileMode", "false")
+        (inner.folder / "part.py").chmod(0o755)
+    else:
+        inner.git("config", "status.showUntrackedFiles", "no")
+        inner.write("more.py")
+    drift = find_drift(before, repository.folder)
+    assert drift.state != "same"
+    assert "inner" in drift.sentences[0]
+
+
 def test_a_file_that_a_sparse_checkout_leaves_out(repository: Repository) -> None:
     repository.commit("far/away.py")
     repository.git("sparse-checkout", "set", "near")

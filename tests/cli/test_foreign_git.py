@@ -411,3 +411,31 @@ def test_a_rewriting_of_the_repositorys_does_not_widen_the_protocols(trapped: Tr
     trapped.config(f"url.ext::{trapped.program} .insteadOf", str(remote))
     assert_refused(trapped.place.run("share", "push"))
     trapped.nothing_ran()
+
+
+HIDING = {
+    "modes": "git config core.fileMode false; chmod +x door.py",
+    "links": "git config core.symlinks false; rm link; printf door.py >link",
+    "stamps": "git config core.trustctime false; printf painted >door.py",
+    "flag": "git update-index --assume-unchanged door.py; printf painted >door.py",
+    "line ends": "printf '* text eol=lf' >.git/info/attributes; printf 'door\\r\\n' >door.py",
+    "filter": "git config filter.f.clean 'git show HEAD:door.py'; printf '* filter=f' >.git/info/attributes"
+    "; printf painted >door.py",
+    "replaced commit": "git read-tree HEAD~1; rm more.py"
+    "; git replace HEAD $(git commit-tree -m x -p HEAD~1 $(git write-tree))",
+    "work tree": "cp -R . ../other; git config core.worktree ../../other; printf painted >door.py",
+}
+
+
+@pytest.mark.parametrize("way", HIDING)
+def test_settings_of_git_hide_no_change_since_the_pause(place: Place, way: str) -> None:
+    (place.project / "door.py").write_text("door\n")
+    (place.project / "link").symlink_to("door.py")
+    place.git("add", ".")
+    place.git("commit", "--quiet", "-m", "first")
+    (place.project / "more.py").write_text("more\n")
+    place.git("add", ".")
+    place.git("commit", "--quiet", "-m", "second")
+    place.paused("tool_call")
+    subprocess.run(["sh", "-ec", HIDING[way]], cwd=place.project, env=place.environment, check=True)
+    place.run("resume", "--strict", "--yes").failed(1, error="the worktree (?:has|may have) changed since")

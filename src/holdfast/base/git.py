@@ -275,9 +275,14 @@ def _list_settings(folder: Path, git_dir: str | None) -> GitResult:
 
 def guarded_environment(folder: Path) -> dict[str, str]:
     """For a command that looks into files: no filter runs, neither here nor in a submodule."""
-    settings = [*repository_settings(folder)]
-    _add_submodules(folder, None, settings, {folder.resolve()})
-    return guarded(base_environment(), settings, users_filters=False)
+    return guarded(base_environment(), settings_with_submodules(folder)[0], users_filters=False)
+
+
+def settings_with_submodules(folder: Path) -> tuple[list[GitSetting], set[Path]]:
+    """Of the repository and of those in it, and where all of them are."""
+    settings, seen = [*repository_settings(folder)], {folder.resolve()}
+    _add_submodules(folder, None, settings, seen)
+    return settings, seen
 
 
 def silenced_filters(environment: Mapping[str, str]) -> frozenset[str]:

@@ -16,7 +16,7 @@ from typing import Literal
 
 from holdfast.base.errors import HoldfastError
 from holdfast.capture.files import FileTracker, changed_modes, list_folder
-from holdfast.capture.git import capture_git_state, is_ignored, uncompared_files, untracked_in
+from holdfast.capture.git import capture_git_state, hidden_changes, is_ignored, uncompared_files, untracked_in
 from holdfast.model.git import GitState, decode_path
 from holdfast.model.snapshot import FileFingerprint, SessionSnapshot
 from holdfast.model.workflow import Workflow
@@ -123,7 +123,8 @@ def _files(
 
     Of what was changed at the pause git knows no content: there the fingerprints decide. Some have none:
     folders that are untracked as a whole, files that are too large or too many, submodules. Nor does git
-    compare files that it was told to take for unchanged, and those with a filter only by that filter.
+    compare files that it was told to take for unchanged, those with a filter only by that filter, and modes,
+    links and replaced commits only where its settings say so.
     """
     root = Path(os.fsdecode(decode_path(now.worktree))) if now.worktree else folder
     prints = {one.path: one for one in snapshot.files}
@@ -138,7 +139,8 @@ def _files(
     changed += [path for path in now.files_modified if path not in known]
     unknown = [path for path in unprinted if path not in (*gone, *printed)]
     flagged = uncompared_files(root)
-    unknown += [path for path in (*now.files_uncompared, *flagged.present) if path not in prints]
+    hidden = hidden_changes(root, now)
+    unknown += [path for path in (*now.files_uncompared, *flagged.present, *hidden) if path not in prints]
     if before.left_out is None:
         unknown += flagged.absent
     elif before.left_out != flagged.left_out:

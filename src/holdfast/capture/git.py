@@ -36,6 +36,7 @@ from holdfast.base.git import (
     reason,
     repository_settings,
     run_git,
+    settings_with_submodules,
     silenced_filters,
 )
 from holdfast.model.git import GitOperation, GitState, decode_path, encode_path
@@ -147,6 +148,37 @@ def uncompared_files(top: Path) -> UncomparedFiles:
     for name in flagged:
         (found.present if os.path.lexists(base + name) else found.absent).append(encode_path(name))
     return found
+
+
+def hidden_changes(top: Path, seen: GitState) -> list[str]:
+    """What `seen` left out since git was told to compare no modes or links, or to replace objects by others.
+
+    On a file system that keeps no modes that is every file with another mode than it was committed with.
+    """
+    settings, repositories = settings_with_submodules(top)
+    inside = [path for one in sorted(repositories - {top.resolve()}) for path in _uncompared_inside(top, one)]
+    if any(one.name in _SEEING and one.value.lower() in _OFF for one in settings) or _replaces(top):
+        found = _paths(_read_status(top, *_SEEING_ALL).changes)
+        return [*inside, *(path for path in found if path not in (seen.files_uncommitted or ()))]
+    return inside
+
+
+def _uncompared_inside(top: Path, repository: Path) -> list[str]:
+    """Files of a submodule that git was told not to look at."""
+    base = os.fsencode(repository.relative_to(top.resolve())) + b"/"
+    return [encode_path(base + decode_path(name)) for name in uncompared_files(repository).present]
+
+
+_SEEING = ("core.filemode", "core.symlinks")
+_OFF = ("false", "no", "off", "0", "")
+_SEEING_ALL = (
+    *("-c", "core.fileMode=true", "-c", "core.symlinks=true"),
+    *("-c", "core.useReplaceRefs=false"),
+)
+
+
+def _replaces(top: Path) -> bool:
+    return bool(output(top, run_git(top, "for-each-ref", "--count=1", "refs/replace/")))
 
 
 def untracked_in(top: Path, folder: str) -> list[str]:
@@ -273,12 +305,14 @@ class _Status:
     """Those that the settings name, and that git was not allowed to run."""
 
 
-def _read_status(folder: Path) -> _Status:
+def _read_status(folder: Path, *options: str) -> _Status:
     environment = guarded_environment(folder)
     answer = run_git(
         folder,
+        *options,
         # Whatever its settings say of the stamps that prove a file unchanged, and of submodules.
-        *("-c", "core.trustctime=true", "-c", "core.checkStat=default", "status", "--ignore-submodules=none"),
+        *("-c", "core.trustctime=true", "-c", "core.checkStat=default"),
+        *("-c", "status.showUntrackedFiles=normal", "status", "--ignore-submodules=none"),
         *("--porcelain=v2", "--branch", "-z", "--untracked-files=normal"),
         # Exact renames alone: anything less needs contents, which a partial clone would download.
         "--find-renames=100%",
