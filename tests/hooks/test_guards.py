@@ -200,6 +200,24 @@ def test_variables_that_double_fill_no_memory(line: str) -> None:
     assert danger(f"X=a; {line * 500} rm -rf /", place)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "f(){ f; f; }; f;",
+        "f(){ g $@ $@; }; g(){ f $@ $@; }; f a b;",
+        f"f(){{ {'x;' * 2000} }}; {'f;' * 2000}",
+        "f(){ " * 4_000 + "}" * 4_000 + ";",
+        "a=(" * 2_000 + ")" * 2_000 + ";",
+        f"echo {'a ' * 4000} | xargs -I{{}} rm {'{} ' * 4000};",
+    ],
+    ids=["itself", "each other", "often", "nested", "lists", "xargs"],
+)
+def test_calls_without_end_come_to_one(line: str) -> None:
+    place = CommandPlace("/home/dev/project")
+    assert danger(f"{line} ls", place) is None or "too long" in str(danger(line, place))
+    assert danger(f"{line} rm -rf /", place)
+
+
 def test_nesting_hides_nothing(session: AgentSession) -> None:
     assert "nested too deeply" in session.before_tool("$(" * 2_000 + "rm -rf /" + ")" * 2_000).refusal
 

@@ -16,7 +16,6 @@ from holdfast.hooks.shell import (
     all_programs,
     command_text,
     feeding,
-    git_verb,
     letters,
     parse,
     past_options,
@@ -31,7 +30,7 @@ from holdfast.hooks.shell import (
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from holdfast.hooks.fast.event import AgentEvent
 
@@ -108,6 +107,10 @@ def _rm(words: list[str], place: CommandPlace) -> Refusal | None:
     return None
 
 
+def _rimraf(words: list[str], place: CommandPlace) -> Refusal | None:
+    return _rm(["-r", *words], place)
+
+
 def _change_all(words: list[str], place: CommandPlace) -> Refusal | None:
     target = _vital(words, place)
     if target is not None and _is_recursive(words):
@@ -175,7 +178,7 @@ def _removes(words: list[str]) -> bool:
     """Also in the text that a shell is given."""
     if not words:
         return False
-    inside = [one.words for text in texts_run_by(Simple(words, [], [], None)) for one in parse(text)]
+    inside = [one.words for text, *_ in texts_run_by(Simple(words, [], [], None)) for one in parse(text)]
     return any(one and os.path.basename(one[0]) in ("rm", "shred", "unlink") for one in [words, *inside])
 
 
@@ -261,7 +264,7 @@ def _hidden(words: list[str], place: CommandPlace) -> Refusal | None:
 
 
 def _git(words: list[str], place: CommandPlace) -> Refusal | None:
-    folder, (verb, *rest) = git_verb(words)
+    folder, (verb, *rest) = _git_verb(words)
     if verb == "push":
         return _git_push(rest, place.branch)
     place = place.after_cd(folder)
@@ -271,6 +274,48 @@ def _git(words: list[str], place: CommandPlace) -> Refusal | None:
 
 
 _GIT_VERBS = ("push", "checkout", "restore", "reset", "switch")
+
+
+_GIT_OPTIONS = ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--exec-path")
+"""Those before the verb whose value is a word of its own."""
+
+
+def _git_verb(words: list[str]) -> tuple[str | None, list[str]]:
+    """Where git is told to go first, and the verb with what follows it; an empty one where there is none."""
+    folder: str | None = None
+    at = 0
+    while at < len(words) and words[at].startswith("-"):
+        if words[at] == "-C" and at + 1 < len(words):
+            folder = words[at + 1]
+        at += 2 if words[at] in _GIT_OPTIONS else 1
+    return folder, words[at:] or [""]
+
+
+def commits(command: str) -> bool:
+    """Whether git makes a commit in it: not where that is only printed, asked about or tried out."""
+    for simple in all_programs(command):
+        words = program_of(simple)
+        if words and os.path.basename(words[0]) == "git":
+            _, (verb, *rest) = _git_verb(words[1:])
+            if verb == "commit" and _ONLY_SHOWS.isdisjoint(_without_values(rest)):
+                return True
+    return False
+
+
+_ONLY_SHOWS = frozenset(("--help", "-h", "--dry-run", "--short", "--long", "--porcelain"))
+_WITH_VALUE = ("--message", "--file", "--author", "--date", "--template", "--trailer", "--cleanup")
+
+
+def _without_values(words: list[str]) -> list[str]:
+    """The options of `git commit`, without the texts that belong to them."""
+    kept: list[str] = []
+    at = 0
+    while at < len(words) and words[at] != "--":
+        word = words[at]
+        kept.append(word)
+        short = word.startswith("-") and not word.startswith("--")
+        at += 2 if word in _WITH_VALUE or (short and word[-1] in "mFCct") else 1
+    return kept
 
 
 def _discards_all(verb: str, rest: list[str], place: CommandPlace) -> bool:
@@ -297,7 +342,7 @@ def _means_all(word: str, place: CommandPlace) -> bool:
 
 def _saves_changes(words: list[str], added: bool) -> bool:
     """Whether what follows on the line finds nothing to lose."""
-    _, (verb, *rest) = git_verb(words[1:])
+    _, (verb, *rest) = _git_verb(words[1:])
     if verb == "stash":
         return rest[:1] in ([], ["push"], ["save"]) or rest[0].startswith("-")
     if verb == "commit" and "--dry-run" not in rest:
@@ -331,6 +376,7 @@ _ON_DEVICES = ("/dev", "/etc", "/proc")
 PROGRAMS: dict[str, tuple[ProgramRule, tuple[str, ...]]] = {
     "rm": (_rm, ("rm",)),
     "srm": (_rm, ("srm",)),
+    "rimraf": (_rimraf, ("rimraf",)),
     "chmod": (_change_all, ("chmod",)),
     "chown": (_change_all, ("chown",)),
     "chgrp": (_change_all, ("chgrp",)),
@@ -514,8 +560,8 @@ def dangerous_commands(event: AgentEvent) -> str | None:
     )
 
 
-def danger(command: str, place: CommandPlace, depth: int = 0) -> Refusal | None:
-    """Why the command may not run; None where nothing speaks against it."""
+def danger(command: str, place: CommandPlace, depth: int = 0, given: Sequence[str] = ()) -> Refusal | None:
+    """Why the command may not run; None where nothing speaks against it. `given` are `$0`, `$1` … in it."""
     if len(command) > LONGEST_COMMAND:
         return _TOO_LONG
     if depth > DEEPEST_TEXT:
@@ -523,7 +569,7 @@ def danger(command: str, place: CommandPlace, depth: int = 0) -> Refusal | None:
     if _is_fork_bomb(command):
         return "it is a fork bomb", _NOTHING_INSTEAD
     try:
-        programs = parse(command, place.cwd)
+        programs = parse(command, place.cwd, given)
     except RecursionError:
         return _TOO_DEEP
     if sum(len(simple.words) for simple in programs) > _MOST_WORDS:
@@ -574,6 +620,9 @@ def _branch(event: AgentEvent) -> Callable[[], str]:
     return current
 
 
+_LONGEST_BOMB = 500
+
+
 def _is_fork_bomb(command: str) -> bool:
     tight = "".join(command.split())
     opening = tight.find("(){")
@@ -582,7 +631,7 @@ def _is_fork_bomb(command: str) -> bool:
         while start and (tight[start - 1].isalnum() or tight[start - 1] in "_:."):
             start -= 1
         name = tight[start:opening]
-        body = tight[opening + 3 : tight.find("}", opening)]
+        body = tight[opening + 3 : opening + _LONGEST_BOMB].partition("}")[0]
         if name and f"{name}|{name}" in body and "&" in body:
             return True
         opening = tight.find("(){", opening + 1)
@@ -625,7 +674,8 @@ def _runs_text(
     if name in RUN_TEXT:
         return _of_shell(name, words, simple, place, depth)
     if name in ("source", "."):
-        return _UNSEEN_DOWNLOAD if simple.fetches and _reads_output(words) else None
+        reads = _reads_output(words) or (simple.after is not None and words[1:2] == ["/dev/stdin"])
+        return _UNSEEN_DOWNLOAD if simple.fetches and reads else None
     if name.startswith(_INTERPRETERS):
         return _of_interpreter(words, simple, place)
     return None
@@ -664,8 +714,8 @@ def _of_shell(name: str, words: list[str], simple: Simple, place: CommandPlace, 
     if name in SHELLS and _only_checks(words):
         return None
     given = command_text(words, name in SHELLS)
-    if given is not None:
-        return _of_text(given, simple, place, depth)
+    if given:
+        return _of_text(given[0], simple, place, depth, given[1:])
     if simple.fetches and _reads_output(words):
         return _UNSEEN_DOWNLOAD
     if name == "ssh":
@@ -694,10 +744,12 @@ def _only_checks(words: list[str]) -> bool:
     return "n" in letters(own) and not any(word.startswith("+") for word in own)
 
 
-def _of_text(text: str, simple: Simple, place: CommandPlace, depth: int) -> Refusal | None:
+def _of_text(
+    text: str, simple: Simple, place: CommandPlace, depth: int, given: Sequence[str] = ()
+) -> Refusal | None:
     if text.strip() == DYNAMIC and simple.fetches:
         return "it runs the output of another command without inspection", _READ_FIRST
-    return danger(text, place, depth + 1)
+    return danger(text, place, depth + 1, given)
 
 
 def _of_pipe(simple: Simple, place: CommandPlace, depth: int) -> Refusal | None:

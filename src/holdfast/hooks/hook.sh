@@ -118,14 +118,15 @@ if [ $moment = before ]; then
             | *[!A-Za-z0-9]parallel[!A-Za-z0-9]* | *[!A-Za-z0-9]parted[!A-Za-z0-9]* | \
             *[!A-Za-z0-9]poweroff[!A-Za-z0-9]* | *[!A-Za-z0-9]push[!A-Za-z0-9]* | \
             *[!A-Za-z0-9]reboot[!A-Za-z0-9]* | *[!A-Za-z0-9]reset[!A-Za-z0-9]* | \
-            *[!A-Za-z0-9]restore[!A-Za-z0-9]* | *[!A-Za-z0-9]rm[!A-Za-z0-9]* | *[!A-Za-z0-9]rsync[!A-Za-z0-9]* | \
-            *[!A-Za-z0-9]script[!A-Za-z0-9]* | *[!A-Za-z0-9]sfdisk[!A-Za-z0-9]* | \
-            *[!A-Za-z0-9]sgdisk[!A-Za-z0-9]* | *[!A-Za-z0-9]sh[!A-Za-z0-9]* | *[!A-Za-z0-9]shred[!A-Za-z0-9]* | \
-            *[!A-Za-z0-9]shutdown[!A-Za-z0-9]* | *[!A-Za-z0-9]source[!A-Za-z0-9]* | \
-            *[!A-Za-z0-9]srm[!A-Za-z0-9]* | *[!A-Za-z0-9]ssh[!A-Za-z0-9]* | *[!A-Za-z0-9]su[!A-Za-z0-9]* | \
-            *[!A-Za-z0-9]switch[!A-Za-z0-9]* | *[!A-Za-z0-9]systemctl[!A-Za-z0-9]* | \
-            *[!A-Za-z0-9]telinit[!A-Za-z0-9]* | *[!A-Za-z0-9]wget[!A-Za-z0-9]* | \
-            *[!A-Za-z0-9]wipefs[!A-Za-z0-9]* | *[!A-Za-z0-9]xargs[!A-Za-z0-9]* | *[!A-Za-z0-9]zsh[!A-Za-z0-9]*) hand_over ;;
+            *[!A-Za-z0-9]restore[!A-Za-z0-9]* | *[!A-Za-z0-9]rimraf[!A-Za-z0-9]* | *[!A-Za-z0-9]rm[!A-Za-z0-9]* \
+            | *[!A-Za-z0-9]rsync[!A-Za-z0-9]* | *[!A-Za-z0-9]script[!A-Za-z0-9]* | \
+            *[!A-Za-z0-9]sfdisk[!A-Za-z0-9]* | *[!A-Za-z0-9]sgdisk[!A-Za-z0-9]* | *[!A-Za-z0-9]sh[!A-Za-z0-9]* | \
+            *[!A-Za-z0-9]shred[!A-Za-z0-9]* | *[!A-Za-z0-9]shutdown[!A-Za-z0-9]* | \
+            *[!A-Za-z0-9]source[!A-Za-z0-9]* | *[!A-Za-z0-9]srm[!A-Za-z0-9]* | *[!A-Za-z0-9]ssh[!A-Za-z0-9]* | \
+            *[!A-Za-z0-9]su[!A-Za-z0-9]* | *[!A-Za-z0-9]switch[!A-Za-z0-9]* | \
+            *[!A-Za-z0-9]systemctl[!A-Za-z0-9]* | *[!A-Za-z0-9]telinit[!A-Za-z0-9]* | \
+            *[!A-Za-z0-9]wget[!A-Za-z0-9]* | *[!A-Za-z0-9]wipefs[!A-Za-z0-9]* | *[!A-Za-z0-9]xargs[!A-Za-z0-9]* \
+            | *[!A-Za-z0-9]zsh[!A-Za-z0-9]*) hand_over ;;
         esac
         # end
         # Words that make files: whose they are is noted.

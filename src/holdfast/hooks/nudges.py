@@ -398,7 +398,7 @@ _CHECKS = (
 
 
 def _commits(event: AgentEvent) -> bool:
-    from holdfast.hooks.shell import commits
+    from holdfast.hooks.guards import commits
 
     return commits(event.command())
 

@@ -10,7 +10,7 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
 _SEPARATORS = (";", "&", "|", "\n", "(", ")")
@@ -39,11 +39,17 @@ class Simple:
         """Whether the line also downloads or decodes something, once a guard has looked."""
 
 
-def parse(line: str, cwd: str = "") -> list[Simple]:
-    """All programs of the line in order, those inside of substitutions before the one they are for."""
+def parse(line: str, cwd: str = "", given: Sequence[str] = ()) -> list[Simple]:
+    """All programs of the line in order, those inside of substitutions before the one they are for.
+
+    `given` are the words after the text of a shell's `-c`: `$0`, `$1` and so on.
+    """
     reader = _Reader(line)
     if cwd:
         reader.variables["PWD"] = cwd
+    if given:
+        reader.variables["0"] = given[0]
+        reader.take_parameters(given[1:])
     reader.read()
     return reader.found
 
@@ -71,8 +77,16 @@ class _Reader:
         """How each ends, and whether tabs may stand before that."""
         self.before: Simple | None = None
         self.folder: str | None = None
-        self.around: list[str | None] = []
-        """The folders that the subshells around this place began in."""
+        self.around: list[tuple[str | None, Simple | None]] = []
+        """The folders that the subshells around this place began in, and what these are fed by."""
+        self.fed_by: Simple | None = None
+        """The program whose output all of this group may read."""
+        self.groups: list[Simple | None] = []
+        """The same of the groups around: `{`, `if` and loops."""
+        self.functions: dict[str, str] = {}
+        self.spent = [0]
+        """Characters of functions and lists that were read once more: of calls that call each other there is
+        no end."""
         self.pushed: list[str | None] = []
 
     def read(self) -> None:
@@ -91,24 +105,88 @@ class _Reader:
             elif sign in _SEPARATORS:
                 self._separator(sign)
             else:
+                if sign == "{" and len(self.words) == 2 and self.words[0] == "function":
+                    self._keep_function()
                 self._word_or_descriptor()
         self._finish(piped=False)
 
     def _separator(self, sign: str) -> None:
         piped = sign == "|" and not self.line.startswith("||", self.at)
+        if sign == "(" and self._defines_or_lists():
+            return
         self.at += 2 if self.line[self.at : self.at + 2] in ("&&", "||", "|&", ";;") else 1
-        self._finish(piped)
         if sign == "(":
-            self.around.append(self.folder)
-        elif sign == ")" and self.around:  # a pattern of `case` opens none
-            self.folder = self.around.pop()
+            self.around.append((self.folder, self.fed_by))
+            self.fed_by = (None if self.words else self.before) or self.fed_by
+        self._finish(piped)
+        if sign == ")" and self.around:  # a pattern of `case` opens none
+            self.folder, self.fed_by = self.around.pop()
         if sign == "\n":
             self._documents()
 
+    def _defines_or_lists(self) -> bool:
+        """`NAME() …` and `NAME=(…)`, which open no subshell."""
+        if self.line[self.at - 1 : self.at] == "=" and self.words and self.words[-1].endswith("="):
+            inner = _Reader(self._bracketed(self.at), self.depth + 1)
+            if self._may_spend(len(inner.line)):
+                inner.variables, inner.spent = dict(self.variables), self.spent
+                inner.read()
+            values = [word for one in inner.found for word in one.words]
+            name = self.words.pop().rstrip("+=")
+            self.variables |= {f"{name}[@]": _one_of(values), f"{name}[*]": _one_of(values)}
+            return True
+        name = self.words[-1:]
+        is_name = len(_without_grammar(self.words)) == 1 or self.words[:-1] == ["function"]
+        if not is_name or self.line[self.at + 1 : self.at + 4].lstrip(_BLANK)[:1] != ")":
+            return False
+        self.at = self.line.index(")", self.at) + 1
+        self.words = ["function", *name]
+        self._keep_function()
+        return True
+
+    def _keep_function(self) -> None:
+        """The body that begins here, for when it is called; it is read here as well."""
+        start = self.at
+        while start < len(self.line) and self.line[start] in " \t\r\n":
+            start += 1
+        closing = {"{": "}", "(": ")"}.get(self.line[start : start + 1])
+        if closing is not None and self._may_spend(0):
+            body = self._bracketed(start, closing)
+            self.at = start
+            if self._may_spend(len(body)):
+                self.functions[self.words[-1]] = body
+
+    def _call(self, words: list[str]) -> None:
+        body = self.functions[words[0]]
+        if self.depth < _DEEPEST and self._may_spend(len(body) + _COST_OF_CALL):
+            self._inside(body, words[1:])
+
+    def _may_spend(self, characters: int) -> bool:
+        self.spent[0] += characters
+        return self.spent[0] < _MOST_SPENT
+
+    def take_parameters(self, words: Sequence[str]) -> None:
+        self.variables |= {"@": _one_of(words), "*": _one_of(words)}
+        self.variables |= {str(number): word for number, word in enumerate(words[:9], 1)}
+
+    def _groups(self) -> None:
+        """What feeds a group feeds all in it."""
+        for word in self.words:
+            if word in _OPEN_GROUPS:
+                self.groups.append(self.fed_by)
+                self.fed_by = self.before or self.fed_by
+            elif word not in _IN_GROUPS:
+                break
+        if self.words[:1] and self.words[0] in _CLOSE_GROUPS and self.groups:
+            self.fed_by = self.groups.pop()
+
     def _finish(self, piped: bool) -> None:
+        self._groups()
         words = _without_grammar(self.words)
-        if words[:1] == ["for"] and words[2:3] == ["in"]:
-            self.variables[words[1]] = _ONE_OF + _OR.join(words[3:]) + _END
+        if words[:1] in (["for"], ["select"]) and words[2:3] == ["in"]:
+            self.variables[words[1]] = _one_of(words[3:])
+        if words[:1] and words[0] in _CLOSE_GROUPS:
+            words = []
         assigned = 0
         while assigned < len(words) and _is_assignment(words[assigned]):
             assigned += 1
@@ -117,15 +195,34 @@ class _Reader:
         if words[:1] and words[0] in _DECLARING:
             self._assign([word for word in words[1:] if _is_assignment(word)])
         if words or self.writes:
-            simple = Simple(words, self.writes, self.reads, self.before)
+            simple = Simple(words, self.writes, self.reads, self.before or self.fed_by)
             simple.folder = self.folder
             self.found.append(simple)
-            if words[:1] and words[0] in ("cd", "pushd", "popd"):
-                self._go(words)
+            self._take_note(simple)
             self.before = simple if piped else None
-        elif not piped:
+        elif piped:
+            self.before = self.found[-1] if self.found else None  # of a group that ends here
+        else:
             self.before = None
         self.words, self.writes, self.reads = [], [], []
+
+    def _take_note(self, simple: Simple) -> None:
+        """Of what changes how the rest of the line is read."""
+        name, *rest = simple.words or [""]
+        if name in ("cd", "pushd", "popd"):
+            self._go(simple.words)
+        elif name == "set" and "--" in rest:
+            self.take_parameters(rest[rest.index("--") + 1 :])
+        elif name == "read":
+            texts = with_fed(simple, [])
+            source = feeding(simple)
+            found = program_of(source)[:2] if source else []
+            if found[:1] == ["find"] and len(found) > 1:
+                texts = [f"{found[1].rstrip('/')}/{DYNAMIC}"]
+            plain = [word for word in rest if word.isidentifier()]
+            self.variables |= {word: _one_of(texts) for word in plain[:1] if texts}
+        elif name in self.functions:
+            self._call(simple.words)
 
     def _assign(self, words: list[str]) -> None:
         for word in words:
@@ -267,12 +364,15 @@ class _Reader:
         end = self.at + 1
         while end < len(self.line) and (self.line[end].isalnum() or self.line[end] == "_"):
             end += 1
+        if self.line[self.at + 1 : self.at + 2].isdigit():
+            end = self.at + 2  # `$10` is `$1` and a nought
         name = self.line[self.at + 1 : end]
         self.at = max(end, self.at + 1)
         if not name:
-            if self.line[self.at : self.at + 1] in ("@", "*", "?", "!", "$", "#", "-"):
+            special = self.line[self.at : self.at + 1]
+            if special and special in "@*?!$#-":
                 self.at += 1
-                return DYNAMIC
+                return self.variables.get(special, DYNAMIC)
             return "$"
         return self._value(name)
 
@@ -284,7 +384,7 @@ class _Reader:
         for name in ("HOME", "PWD"):
             if inner.startswith((f"{name}:?", f"{name}?", f"{name}%")):
                 return self._value(name)
-        return self._value(inner) if inner.isidentifier() else DYNAMIC
+        return self._value(inner) if inner.isidentifier() else self.variables.get(inner, DYNAMIC)
 
     def _value(self, name: str) -> str:
         if name == "HOME" and name not in self.variables:
@@ -309,9 +409,10 @@ class _Reader:
             return text.replace("%s", "") + ("\x01" if " " in text else "")
         return DYNAMIC
 
-    def _bracketed(self, opening: int) -> str:
+    def _bracketed(self, opening: int, closing: str = ")") -> str:
         depth = 0
         position = opening
+        opener = self.line[opening]
         while position < len(self.line):
             sign = self.line[position]
             if sign == "\\":
@@ -319,9 +420,9 @@ class _Reader:
             elif sign == "'":
                 end = self.line.find("'", position + 1)
                 position = end if end >= 0 else len(self.line)
-            elif sign == "(":
+            elif sign == opener:
                 depth += 1
-            elif sign == ")":
+            elif sign == closing:
                 depth -= 1
                 if depth == 0:
                     break
@@ -329,16 +430,29 @@ class _Reader:
         self.at = position + 1
         return self.line[opening + 1 : position]
 
-    def _inside(self, inner: str) -> None:
+    def _inside(self, inner: str, parameters: Sequence[str] | None = None) -> None:
         if self.depth == _DEEPEST:
             raise RecursionError("substitutions are nested too deeply")
         nested = _Reader(inner, self.depth + 1)
         nested.variables = dict(self.variables)
         nested.folder = self.folder
         nested.expanded = self.expanded
+        nested.functions, nested.spent = self.functions, self.spent
+        if parameters is not None:
+            nested.take_parameters(parameters)
         nested.read()
         self.expanded = nested.expanded
         self.found += nested.found
+
+
+_OPEN_GROUPS = ("{", "if", "while", "until", "for", "case", "select")
+_IN_GROUPS = ("then", "do", "else", "elif", "!")
+_CLOSE_GROUPS = ("}", "fi", "done", "esac")
+_MOST_SPENT, _COST_OF_CALL = 1 << 17, 1_000
+
+
+def _one_of(words: Sequence[str]) -> str:
+    return _ONE_OF + _OR.join(words) + _END
 
 
 _DECLARING = ("export", "declare", "local", "readonly", "typeset")
@@ -347,10 +461,13 @@ _DECLARING = ("export", "declare", "local", "readonly", "typeset")
 def _without_grammar(words: list[str]) -> list[str]:
     """The program and its words, past what only says when it runs."""
     words = [word for word in words if word not in ("{", "}", "!", "then", "do", "else")]
-    while words and words[0] in ("if", "while", "until", "elif", "time", "coproc", "function"):
-        skipped = 2 if words[0] == "function" or words[1:2] == ["-p"] else 1
-        words = words[skipped:]
-    return words
+    start = 0
+    while start < len(words) and words[start] in _BEFORE_A_PROGRAM:
+        start += 2 if words[start] == "function" or words[start + 1 : start + 2] == ["-p"] else 1
+    return words[start:]
+
+
+_BEFORE_A_PROGRAM = ("if", "while", "until", "elif", "time", "coproc", "function")
 
 
 def _inside_of(before: str | None, folder: str) -> str:
@@ -430,6 +547,9 @@ _WITH_ARGUMENT = {
     "caffeinate": "tw",
     "systemd-run": "pu",
     "run0": "u",
+    "npx": "p",
+    "bunx": "p",
+    "uvx": "p",
 }
 _LONG_WITH_ARGUMENT = (
     *("--user", "--group", "--chdir", "--prompt", "--host", "--chroot", "--close-from", "--role", "--type"),
@@ -443,8 +563,19 @@ _LONG_WITH_ARGUMENT = (
         "--timeout",
         "--property",
         "--unit",
+        "--with",
+        "--from",
+        "--python",
+        "--package",
+        "--project",
+        "--directory",
     ),
 )
+_RUNNERS = {
+    **dict.fromkeys(("uv", "poetry", "pipenv", "pdm", "hatch", "rye"), ("run",)),
+    **dict.fromkeys(("bundle", "npm", "pnpm", "yarn", "mise"), ("exec", "x", "dlx")),
+}
+"""Programs that run another one in their environment if told so by one of these words."""
 _BEFORE_THE_PROGRAM = ("timeout", "chroot", "flock")
 """Those that take a word of their own there."""
 """Programs that run another one, and their one-letter options that take a word."""
@@ -455,12 +586,14 @@ def letters(words: list[str]) -> str:
     return "".join(word[1:] for word in words if word.startswith("-") and not word.startswith("--"))
 
 
-def all_programs(command: str, depth: int = 0) -> Iterator[Simple]:
+def all_programs(command: str, depth: int = 0, given: Sequence[str] = ()) -> Iterator[Simple]:
     """Those of the line, and those of texts that shells and `eval` in it are given to run."""
-    for simple in parse(command) if depth <= DEEPEST_TEXT and len(command) <= LONGEST_COMMAND else ():
+    for simple in (
+        parse(command, given=given) if depth <= DEEPEST_TEXT and len(command) <= LONGEST_COMMAND else ()
+    ):
         yield simple
-        for text in texts_run_by(simple):
-            yield from all_programs(text, depth + 1)
+        for text, *words in texts_run_by(simple):
+            yield from all_programs(text, depth + 1, words)
 
 
 def program_of(simple: Simple) -> list[str]:
@@ -468,18 +601,19 @@ def program_of(simple: Simple) -> list[str]:
     return real_program(simple.words)[0]
 
 
-def texts_run_by(simple: Simple) -> list[str]:
+def texts_run_by(simple: Simple) -> list[list[str]]:
+    """Each with the words that it is given."""
     words = program_of(simple)
     name = os.path.basename(words[0]) if words else ""
     if name == "eval":
-        return [" ".join(words[1:])]
+        return [[" ".join(words[1:])]]
     if name not in RUN_TEXT:
         return []
     given = command_text(words, name in SHELLS)
-    if given is not None:
+    if given:
         return [given]
     printed = simple.after and printed_text(program_of(simple.after))
-    return [*simple.reads, *([printed] if printed else [])]
+    return [[text] for text in (*simple.reads, *([printed] if printed else []))]
 
 
 def real_program(words: list[str]) -> tuple[list[str], bool]:
@@ -487,6 +621,9 @@ def real_program(words: list[str]) -> tuple[list[str], bool]:
     fed = False
     while words:
         name = os.path.basename(words[0])
+        if words[1:2] and words[1] in _RUNNERS.get(name, ()):
+            words = past_options(words[2:], "p")
+            continue
         if name not in _WITH_ARGUMENT:
             return words, fed
         fed = fed or name in ("xargs", "parallel")
@@ -522,14 +659,14 @@ def with_fed(simple: Simple, words: list[str]) -> list[str]:
     mark = _replaced(simple.words)
     if not any(mark in word for word in words if mark):
         return [*words, *given]
-    return [
-        filled
-        for word in words
-        for filled in ([word.replace(mark, one) for one in given] if mark in word and given else [word])
-    ][:_MOST_FED]
+    filled: list[str] = []
+    for word in words:
+        is_full = len(filled) > _MOST_FED**2
+        filled += [word.replace(mark, one) for one in given[: 1 if is_full else _MOST_FED]] or [word]
+    return filled
 
 
-_MOST_FED = 1_000
+_MOST_FED = 64
 
 
 def _replaced(words: list[str]) -> str:
@@ -571,62 +708,21 @@ def _prints(name: str, given: list[str]) -> list[str]:
     return []
 
 
-def command_text(words: list[str], is_shell: bool = True) -> str | None:
-    """The text after `-c`, also in `-lc` and, of a shell, in `-ce`."""
+def command_text(words: list[str], is_shell: bool = True) -> list[str]:
+    """The text after `-c`, also in `-lc` and, of a shell, in `-ce`; and what are `$0`, `$1` … in it."""
     for position, word in enumerate(words[1:-1], start=1):
         if not word.startswith("-") or word.startswith("--"):
             continue
         if word.endswith("c") or (is_shell and word[1:].isalpha() and "c" in word):
-            return next((text for text in words[position + 1 :] if text != "--"), None)
-    return None
+            rest = words[position + 1 :]
+            return rest[1:] if rest[:1] == ["--"] else rest
+    return []
 
 
 def printed_text(words: list[str]) -> str | None:
     if not words or os.path.basename(words[0]) not in ("echo", "printf"):
         return None
     return " ".join(words[1:]).replace("\\n", "\n")
-
-
-_GIT_OPTIONS = ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--exec-path")
-"""Those before the verb whose value is a word of its own."""
-
-
-def git_verb(words: list[str]) -> tuple[str | None, list[str]]:
-    """Where git is told to go first, and the verb with what follows it; an empty one where there is none."""
-    folder: str | None = None
-    at = 0
-    while at < len(words) and words[at].startswith("-"):
-        if words[at] == "-C" and at + 1 < len(words):
-            folder = words[at + 1]
-        at += 2 if words[at] in _GIT_OPTIONS else 1
-    return folder, words[at:] or [""]
-
-
-def commits(command: str) -> bool:
-    """Whether git makes a commit in it: not where that is only printed, asked about or tried out."""
-    for simple in all_programs(command):
-        words = program_of(simple)
-        if words and os.path.basename(words[0]) == "git":
-            _, (verb, *rest) = git_verb(words[1:])
-            if verb == "commit" and _ONLY_SHOWS.isdisjoint(_without_values(rest)):
-                return True
-    return False
-
-
-_ONLY_SHOWS = frozenset(("--help", "-h", "--dry-run", "--short", "--long", "--porcelain"))
-_WITH_VALUE = ("--message", "--file", "--author", "--date", "--template", "--trailer", "--cleanup")
-
-
-def _without_values(words: list[str]) -> list[str]:
-    """The options of `git commit`, without the texts that belong to them."""
-    kept: list[str] = []
-    at = 0
-    while at < len(words) and words[at] != "--":
-        word = words[at]
-        kept.append(word)
-        short = word.startswith("-") and not word.startswith("--")
-        at += 2 if word in _WITH_VALUE or (short and word[-1] in "mFCct") else 1
-    return kept
 
 
 # ── programs of one line, in Python ───────────────────────────────────────────────────────────────
