@@ -123,12 +123,42 @@ def test_uncommitted_changes_are_not_thrown_away(session: AgentSession) -> None:
     (session.project / "kept.txt").write_text("two")
     assert [command for command in ways if not session.before_tool(command).refusal] == []
     assert "`git stash` or commit first" in session.before_tool("git checkout -- .").refusal
-    place = CommandPlace(str(session.project), has_changes=lambda _: True)
+    for ways, is_lost in (
+        (("git checkout -- '*.txt'", "git restore 'k*'"), True),
+        (("git checkout -- '*.py'",), False),
+    ):
+        assert [bool(session.before_tool(command).refusal) for command in ways] == [is_lost] * len(ways)
+    place = CommandPlace(str(session.project), has_changes=lambda *_, **__: True)
     assert [command for command in DISCARDING if not danger(command, place)] == []
     assert [command for command in SAVING if danger(command, place)] == []
 
 
+def test_what_nobody_else_has_is_not_cleaned_away(session: AgentSession) -> None:
+    for words in (("init", "-q"), ("config", "core.excludesFile", str(session.home / "none"))):
+        subprocess.run(["git", *words], cwd=session.project, env=session.environment, check=True)
+    (session.project / ".gitignore").write_text("*\n")
+    everything, lists = (
+        ("git clean -fd", "git clean -f", "git clean -fdq ."),
+        ("git clean -nd", "git clean -id"),
+    )
+    assert [command for command in (*everything, *lists) if session.before_tool(command).refusal] == []
+    (session.project / "new").mkdir()
+    (session.project / "new" / "kept.txt").write_text("one")
+    (session.project / ".gitignore").write_text("build\n")
+    assert [command for command in everything if not session.before_tool(command).refusal] == []
+    told = ("git clean -fd build", "git stash -u && git clean -fd", *lists)
+    assert [command for command in told if session.before_tool(command).refusal] == []
+    ProjectLayout(session.project).ensure()
+    (session.project / ".gitignore").write_text("*\n")
+    assert "Holdfast's record of this work" in session.before_tool("git clean -fdx").refusal
+    assert not session.before_tool("git clean -fdx -e .holdfast").refusal
+    assert not session.before_tool("git clean -fdx build").refusal
+
+
 DISCARDING = (
+    "git checkout -- '*.txt'",
+    "git restore -SW 'src/*'",
+    "git clean -fd",
     "git checkout -f",
     "git checkout --force main",
     "git switch -f main",
@@ -146,6 +176,9 @@ DISCARDING = (
     'rm -rf "$(pwd)"/*',
 )
 SAVING = (
+    "git restore --staged '*.txt'",
+    "git clean -nd",
+    "git stash && git checkout -- '*.txt'",
     "git checkout -- kept.txt",
     "git checkout -f main -- kept.txt",
     "git checkout -p .",

@@ -62,13 +62,14 @@ class CommandPlace:
         self,
         cwd: str,
         branch: Callable[[], str] = lambda: "",
-        has_changes: Callable[[str], bool] = lambda folder: False,  # noqa: ARG005
+        has_changes: Callable[..., bool] = lambda *_, **__: False,
         root: str = "",
     ) -> None:
         self.cwd = cwd
         self.branch = branch
         self.has_changes = has_changes
-        """Whether git would lose changes of tracked files in that folder."""
+        """Whether git would lose changes of tracked files in that folder, or of those that are named; with
+        `untracked` instead, whether there are files that git knows nothing of."""
         self.root = root or cwd
         """The project, wherever the command goes."""
 

@@ -26,6 +26,7 @@ from holdfast.hooks.shell import (
     texts_run_by,
     with_fed,
 )
+from holdfast.project.formats import FOLDER
 
 TYPE_CHECKING = False
 
@@ -268,12 +269,41 @@ def _git(words: list[str], place: CommandPlace) -> Refusal | None:
     if verb == "push":
         return _git_push(rest, place.branch)
     place = place.after_cd(folder)
-    if verb in _GIT_VERBS and _discards_all(verb, rest, place) and place.has_changes(place.cwd):
-        return "it discards every uncommitted change here", _SAVE_FIRST
+    if verb == "clean":
+        return _git_clean(rest, place)
+    if verb not in _GIT_VERBS:
+        return None
+    if _discards_all(verb, rest, place):
+        return _LOSES_ALL if place.has_changes(place.cwd) else None
+    patterns = [word for word in rest if "*" in word and not word.startswith("-")]
+    if patterns and verb in ("checkout", "restore") and not _keeps_changes(verb, rest):
+        named = ", ".join(patterns)
+        told = f"it discards every uncommitted change of {named}"
+        return (told, _SAVE_FIRST) if place.has_changes(place.cwd, *patterns) else None
     return None
 
 
-_GIT_VERBS = ("push", "checkout", "restore", "reset", "switch")
+_LOSES_ALL = ("it discards every uncommitted change here", _SAVE_FIRST)
+
+
+def _git_clean(rest: list[str], place: CommandPlace) -> Refusal | None:
+    """Of files that git does not track nobody else has a copy."""
+    short = letters(rest)
+    if not ("f" in short or "--force" in rest) or "n" in short or "i" in short or "--dry-run" in rest:
+        return None
+    named = [word for word in rest if not word.startswith("-") and not _means_all(word, place)]
+    if any(word.startswith(("-e", "--exclude")) for word in rest):
+        named = []  # what is left out is no path
+    ignored = "x" in short or "X" in short
+    keeps_ours = any(FOLDER in word for word in rest) or not os.path.isdir(os.path.join(place.root, FOLDER))
+    if ignored and not named and not keeps_ours:
+        return f"it deletes Holdfast's record of this work ({FOLDER})", f"`git clean … -e {FOLDER}`"
+    if not named and "X" not in short and place.has_changes(place.cwd, untracked=True):
+        return "it deletes every file that git does not track yet", "`git stash -u` first, or name the files"
+    return None
+
+
+_GIT_VERBS = ("push", "checkout", "restore", "reset", "switch", "clean")
 
 
 _GIT_OPTIONS = ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--exec-path")
@@ -324,14 +354,24 @@ def _discards_all(verb: str, rest: list[str], place: CommandPlace) -> bool:
         return "--hard" in rest
     if verb == "switch":
         return "--discard-changes" in rest or "--force" in rest or "f" in short
-    if any(word in ("-p", "--patch", "--ours", "--theirs") for word in rest):
+    if any(word in _IN_PART for word in rest):
         return False
     if verb == "checkout" and "--" not in rest and ("--force" in rest or "f" in short):
         return True
-    only_index = "--staged" in rest or "S" in short
-    if verb == "restore" and only_index and "--worktree" not in rest and "W" not in short:
+    if _keeps_changes(verb, rest):
         return False
     return any(_means_all(word, place) for word in rest)
+
+
+_IN_PART = ("-p", "--patch", "--ours", "--theirs")
+
+
+def _keeps_changes(verb: str, rest: list[str]) -> bool:
+    """In part, or of the index alone."""
+    short = letters(rest)
+    only_index = "--staged" in rest or "S" in short
+    in_part = any(word in _IN_PART for word in rest)
+    return in_part or (verb == "restore" and only_index and "--worktree" not in rest and "W" not in short)
 
 
 def _means_all(word: str, place: CommandPlace) -> bool:
@@ -593,8 +633,8 @@ _TOO_LONG = ("it is too long to analyse", "write the text to a file with your ed
 _TOO_DEEP = ("it is nested too deeply to analyse", "run its parts one by one")
 
 
-def has_tracked_changes(folder: str) -> bool:
-    """Of tracked files. Where git cannot tell, the command is git's own to refuse."""
+def has_tracked_changes(folder: str, *paths: str, untracked: bool = False) -> bool:
+    """Of tracked files, or untracked ones. Where git cannot tell, the command is git's own to refuse."""
     from pathlib import Path
 
     from holdfast.base.errors import GitError
@@ -602,8 +642,17 @@ def has_tracked_changes(folder: str) -> bool:
 
     try:
         safe = guarded_environment(Path(folder))
-        status = ("status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all")
-        return bool(run_git(Path(folder), *status, environment=safe, time_limit=5.0).out)
+        files = "normal" if untracked else "no"
+        status = (
+            "status",
+            "--porcelain",
+            f"--untracked-files={files}",
+            "--ignore-submodules=all",
+            "--",
+            *paths,
+        )
+        found = run_git(Path(folder), *status, environment=safe, time_limit=5.0).out
+        return any(line.startswith(b"??") for line in found.split(b"\n")) if untracked else bool(found)
     except GitError:
         return False
 

@@ -108,14 +108,15 @@ if [ $moment = before ]; then
             *[!A-Za-z0-9]ash[!A-Za-z0-9]* | *[!A-Za-z0-9]badblocks[!A-Za-z0-9]* | *[!A-Za-z0-9]bash[!A-Za-z0-9]* \
             | *[!A-Za-z0-9]blkdiscard[!A-Za-z0-9]* | *[!A-Za-z0-9]checkout[!A-Za-z0-9]* | \
             *[!A-Za-z0-9]chgrp[!A-Za-z0-9]* | *[!A-Za-z0-9]chmod[!A-Za-z0-9]* | *[!A-Za-z0-9]chown[!A-Za-z0-9]* \
-            | *[!A-Za-z0-9]commit[!A-Za-z0-9]* | *[!A-Za-z0-9]crontab[!A-Za-z0-9]* | \
-            *[!A-Za-z0-9]curl[!A-Za-z0-9]* | *[!A-Za-z0-9]dash[!A-Za-z0-9]* | *[!A-Za-z0-9]eval[!A-Za-z0-9]* | \
-            *[!A-Za-z0-9]fdisk[!A-Za-z0-9]* | *[!A-Za-z0-9]fetch[!A-Za-z0-9]* | *[!A-Za-z0-9]fish[!A-Za-z0-9]* | \
-            *flatpak-spawn* | *[!A-Za-z0-9]halt[!A-Za-z0-9]* | *[!A-Za-z0-9]hdparm[!A-Za-z0-9]* | \
-            *[!A-Za-z0-9]holdfast[!A-Za-z0-9]* | *[!A-Za-z0-9]init[!A-Za-z0-9]* | *[!A-Za-z0-9]kill[!A-Za-z0-9]* \
-            | *[!A-Za-z0-9]ksh[!A-Za-z0-9]* | *[!A-Za-z0-9]mke2fs[!A-Za-z0-9]* | *[!A-Za-z0-9]mkfs[!A-Za-z0-9]* \
-            | *[!A-Za-z0-9]mkswap[!A-Za-z0-9]* | *[!A-Za-z0-9]mv[!A-Za-z0-9]* | *[!A-Za-z0-9]newfs[!A-Za-z0-9]* \
-            | *[!A-Za-z0-9]parallel[!A-Za-z0-9]* | *[!A-Za-z0-9]parted[!A-Za-z0-9]* | \
+            | *[!A-Za-z0-9]clean[!A-Za-z0-9]* | *[!A-Za-z0-9]commit[!A-Za-z0-9]* | \
+            *[!A-Za-z0-9]crontab[!A-Za-z0-9]* | *[!A-Za-z0-9]curl[!A-Za-z0-9]* | *[!A-Za-z0-9]dash[!A-Za-z0-9]* \
+            | *[!A-Za-z0-9]eval[!A-Za-z0-9]* | *[!A-Za-z0-9]fdisk[!A-Za-z0-9]* | *[!A-Za-z0-9]fetch[!A-Za-z0-9]* \
+            | *[!A-Za-z0-9]fish[!A-Za-z0-9]* | *flatpak-spawn* | *[!A-Za-z0-9]halt[!A-Za-z0-9]* | \
+            *[!A-Za-z0-9]hdparm[!A-Za-z0-9]* | *[!A-Za-z0-9]holdfast[!A-Za-z0-9]* | \
+            *[!A-Za-z0-9]init[!A-Za-z0-9]* | *[!A-Za-z0-9]kill[!A-Za-z0-9]* | *[!A-Za-z0-9]ksh[!A-Za-z0-9]* | \
+            *[!A-Za-z0-9]mke2fs[!A-Za-z0-9]* | *[!A-Za-z0-9]mkfs[!A-Za-z0-9]* | *[!A-Za-z0-9]mkswap[!A-Za-z0-9]* \
+            | *[!A-Za-z0-9]mv[!A-Za-z0-9]* | *[!A-Za-z0-9]newfs[!A-Za-z0-9]* | \
+            *[!A-Za-z0-9]parallel[!A-Za-z0-9]* | *[!A-Za-z0-9]parted[!A-Za-z0-9]* | \
             *[!A-Za-z0-9]poweroff[!A-Za-z0-9]* | *[!A-Za-z0-9]push[!A-Za-z0-9]* | \
             *[!A-Za-z0-9]reboot[!A-Za-z0-9]* | *[!A-Za-z0-9]reset[!A-Za-z0-9]* | \
             *[!A-Za-z0-9]restore[!A-Za-z0-9]* | *[!A-Za-z0-9]rimraf[!A-Za-z0-9]* | *[!A-Za-z0-9]rm[!A-Za-z0-9]* \

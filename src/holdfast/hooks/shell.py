@@ -661,8 +661,8 @@ def with_fed(simple: Simple, words: list[str]) -> list[str]:
         return [*words, *given]
     filled: list[str] = []
     for word in words:
-        is_full = len(filled) > _MOST_FED**2
-        filled += [word.replace(mark, one) for one in given[: 1 if is_full else _MOST_FED]] or [word]
+        most = 1 if len(filled) > _MOST_FED**2 else _MOST_FED
+        filled += [word.replace(mark, one) for one in given[:most]] if mark in word and given else [word]
     return filled
 
 
