@@ -727,11 +727,41 @@ def test_an_index_that_git_replaces_meanwhile_is_read_as_it_was(
     assert all(one for path, one in before.odd.items() if path != b"b")
 
 
+@pytest.mark.some_of("most_folders", "version", "ignores_case", number=2)
 @pytest.mark.parametrize("most_folders", [0, 100])
+@pytest.mark.parametrize("processes", [0, 1, 3])
+@pytest.mark.parametrize("version", ["2", "4"])
+@pytest.mark.parametrize("ignores_case", [False, True])
 def test_what_git_does_not_know_is_told_as_git_tells_it(
-    project: Path, monkeypatch: pytest.MonkeyPatch, most_folders: int
+    project: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    most_folders: int,
+    processes: int,
+    version: str,
+    ignores_case: bool,
 ) -> None:
-    """Whether the folders among it are few or many."""
+    """Whether the folders among it are few or many, and whoever looks at which part of the tree."""
+    for name in ("one", "gone/f", "gone/in/f", "kept/f", "kept/in/f", "taken", "turned/f", "zone"):
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text("1\n")
+    git(project, "init", "--quiet", "module")
+    author = ("-c", "user.name=A", "-c", "user.email=a@example.invalid")
+    git(project / "module", *author, "commit", "--quiet", "--allow-empty", "-m", "One")
+    git(project, "add", ".")
+    git(project, "update-index", "--index-version", version)
+    git(project, "config", "core.ignoreCase", str(ignores_case).lower())
+    shutil.rmtree(project / "gone")
+    (project / "kept" / "f").unlink()
+    shutil.rmtree(project / "kept" / "in")
+    (project / "kept" / "new").touch()
+    (project / "taken").unlink()
+    (project / "taken").mkdir()
+    (project / "taken" / "new").touch()
+    shutil.rmtree(project / "turned")
+    (project / "turned").symlink_to("kept")
+    os.mkfifo(project / "pipe")
+    monkeypatch.setattr(git_module, "SHARED_FROM", 1 if processes else 10**9)
+    monkeypatch.setattr(os, "cpu_count", lambda: processes)
     ignoring = {".gitignore": "build/\n*.log\n!d/kept.log\n", "sub/.idea/.gitignore": "*\n"}
     names = ("new", "x.log", "build/o", "d/new", "d/z.log", "d/kept.log", "un/a", "un/y.log", "un/in/b")
     for name, text in {
@@ -758,6 +788,21 @@ def test_what_git_does_not_know_is_told_as_git_tells_it(
     ours = {"", ".holdfast/own"}
     assert {*map(os.fsdecode, survey.others)} - ours == listed() - ours
     assert {*map(os.fsdecode, survey.ignored)} == listed("--ignored", "--directory") - ours
+
+
+def test_a_file_in_a_folder_that_has_the_place_of_a_tracked_file_is_seen(
+    sidecar: SideCar, project: Path
+) -> None:
+    """Git does not tell of it: the agent's edit counted as its creation, and the rollback removed it."""
+    git(project, "update-index", "--refresh")
+    (project / "a").unlink()
+    (project / "a").mkdir()
+    (project / "a" / "new").write_text("the user's\n")
+    tx = sidecar.take_up("s1")
+    (project / "a" / "new").write_text("the user's\nthe agent's\n")
+    sidecar.finish(tx)
+    sidecar.rollback(tx)
+    assert (project / "a" / "new").read_text() == "the user's\n"
 
 
 def test_a_first_look_that_was_not_finished_is_none(project: Path, clock: FixedClock) -> None:

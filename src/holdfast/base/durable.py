@@ -42,18 +42,35 @@ def storage_errors(doing: str) -> Generator[None]:
 
 def private_folder(path: Path) -> Path:
     """Make the folder for us alone; leave an existing one as it is. A link to a folder is none."""
-    with storage_errors(f"make the folder {path}"):
-        make_folder(path)
-        if path.is_symlink():
-            raise OSError(errno.ELOOP, "it is a symbolic link")
+    private_folders(path)
     return path
+
+
+def private_folders(*paths: Path) -> None:
+    """Several at once wait for the disk a few times, and not once each."""
+    changed: dict[Path, None] = {}
+    for path in paths:
+        with storage_errors(f"make the folder {path}"):
+            changed |= dict.fromkeys(_make_folders(path, PRIVATE_FOLDER))
+            if path.is_symlink():
+                raise OSError(errno.ELOOP, "it is a symbolic link")
+    for folder in changed:
+        with storage_errors(f"make a folder in {folder}"):
+            sync_folder(folder)
 
 
 def make_folder(path: Path, mode: int = PRIVATE_FOLDER) -> None:
     """Each folder that is missing on the way, by default for us alone, and its name on the disk."""
+    for folder in _make_folders(path, mode):
+        sync_folder(folder)
+
+
+def _make_folders(path: Path, mode: int) -> list[Path]:
+    """Those in which one was made; their names are not on the disk yet."""
     missing = [path]
     while not os.path.lexists(missing[-1].parent):
         missing.append(missing[-1].parent)
+    changed: list[Path] = []
     for folder in reversed(missing):
         try:
             folder.mkdir(mode=mode)
@@ -61,7 +78,8 @@ def make_folder(path: Path, mode: int = PRIVATE_FOLDER) -> None:
             if not folder.is_dir():
                 raise
         else:
-            sync_folder(folder.parent)
+            changed.append(folder.parent)
+    return changed
 
 
 @contextlib.contextmanager
@@ -156,8 +174,11 @@ def write_new(path: Path, data: bytes) -> None:
         os.fsync(descriptor)
 
 
-def replace_file(path: Path, data: bytes) -> None:
-    """The whole new content or the whole old one, whatever happens in between."""
+def replace_file(path: Path, data: bytes, *, is_lasting: bool = True) -> None:
+    """The whole new content or the whole old one, whatever happens in between.
+
+    Of one that is not lasting yet, the caller syncs the folder with others.
+    """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{time.monotonic_ns()}.tmp")
     try:
         write_new(temporary, data)
@@ -165,7 +186,8 @@ def replace_file(path: Path, data: bytes) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    sync_folder(path.parent)
+    if is_lasting:
+        sync_folder(path.parent)
 
 
 def keep_if_damaged(path: Path, readable: Callable[[bytes], object] = bytes.decode) -> None:

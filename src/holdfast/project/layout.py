@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from holdfast.base.durable import private_folder, storage_errors
+from holdfast.base.durable import private_folder, private_folders, storage_errors
 from holdfast.base.errors import ForeignFolderError
 from holdfast.project import formats
 from holdfast.project.formats import FOLDER
@@ -66,8 +66,7 @@ class ProjectLayout:
             reason = self.foreign_because
         if reason:
             raise ForeignFolderError(f"{self.root / FOLDER} is ignored: {reason}")
-        private_folder(self.sessions)
-        private_folder(self.state)
+        private_folders(self.sessions, self.state)
         return self
 
     def ensure_scratch(self, name: str = "") -> Path:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import marshal
 import os
+import stat
 import struct
 import subprocess
 import sys
@@ -23,10 +24,18 @@ from holdfast.base.errors import GitError
 from holdfast.project.formats import FOLDER
 from holdfast.undo import users_index
 from holdfast.undo.state import KnownFile
-from holdfast.undo.users_index import Survey, names_in, readable_count, usual_modes
+from holdfast.undo.users_index import (
+    IndexedFile,
+    Survey,
+    SurveyedPart,
+    names_in,
+    readable_count,
+    usual_modes,
+)
 
 _TIME_LIMIT = 300.0
 _PLACING = ("core.worktree", "core.bare")
+_RENAMING = ("core.ignorecase", "core.precomposeunicode")
 _CONVERTING = ("filter", "ident", "working-tree-encoding")
 _ATTRIBUTES = b".gitattributes"
 _PORTION = 200
@@ -36,10 +45,6 @@ _MOST_FOLDERS = 100
 SHARED_FROM = 5_000
 """So many files are worth a process or two."""
 _MOST_PROCESSES = 4
-
-IndexedFile = tuple[int, int, int, str]
-"""Change time, time of writing, size, and the id of the content."""
-SurveyedPart = tuple[dict[bytes, IndexedFile | None], dict[bytes, int], Iterable[bytes], bool]
 
 
 @dataclass
@@ -107,10 +112,10 @@ class UsersGit:
             return None  # a folder that is called .git
         return _names(git.output(self._root, done))
 
-    def find_ignored(self, folders: Iterable[bytes]) -> set[bytes]:
+    def find_ignored(self, folders: Iterable[bytes], *options: str) -> set[bytes]:
         """Those of these folders that git would not look into."""
         listed = b"\0".join(b"./" + one for one in folders)  # `:x` alone would be more than a name
-        done = self._run("check-ignore", "-z", "--stdin", stdin=listed)
+        done = self._run("check-ignore", "-z", "--stdin", *options, stdin=listed)
         return {name.removeprefix(b"./") for name in _names(done.out)}
 
     def list_ignored(self) -> list[bytes]:
@@ -132,19 +137,23 @@ class UsersGit:
             return None
         if surveyed is None:
             return None
-        found, parts = surveyed
+        data, modes, parts = surveyed
         if not all(is_whole for *_, is_whole in parts):
             return None
-        for odd, folders, inside, _ in parts:
-            found.odd |= odd
-            found.folders |= folders
-            found.inside |= set(inside)
-        found.odd |= dict.fromkeys(self._converted_in(found.index, found.others))
-        return found
+        odd: dict[bytes, IndexedFile | None] = {}
+        folders: dict[bytes, int] = {}
+        for its_odd, its_folders, *_ in parts:
+            odd |= its_odd
+            folders |= its_folders
+        strange = [one for one in self._strange_in(parts) if one.rstrip(b"/") not in folders]
+        others, ignored = self._list_unknown(strange)
+        inside = {one[:-1] for one in strange if one.endswith(b"/")}.union(*(part[2] for part in parts))
+        odd |= dict.fromkeys(self._converted_in(data, others))
+        return TreeSurvey(data, modes, others, ignored, odd, folders, inside)
 
     def _survey_by(
         self, index: IO[bytes], now: float, keep_index: Callable[[bytes], None]
-    ) -> tuple[TreeSurvey, list[SurveyedPart]] | None:
+    ) -> tuple[bytes, tuple[int, int], list[SurveyedPart]] | None:
         times = os.fstat(index.fileno()).st_mtime_ns, int(now * 1_000_000_000)
         data = index.read()
         count = readable_count(data)
@@ -155,12 +164,40 @@ class UsersGit:
         if count >= SHARED_FROM:
             with _surveying(index, base, modes, times, count) as answers:
                 keep_index(data)  # at the same time, as this is
-                unknown = self._list_unknown()
-                return TreeSurvey(data, modes, *unknown), answers()
+                return data, modes, answers()
         part = Survey(data, base, modes, times)
         part.run(0, count, alone=False)
-        found = TreeSurvey(data, modes, *self._list_unknown())
-        return found, [(part.odd, part.folders, part.inside, part.is_whole)]
+        return data, modes, [part.found]
+
+    def _strange_in(self, parts: Sequence[SurveyedPart]) -> list[bytes]:
+        """Names in the tree that the index does not know; folders with a slash at the end.
+
+        A folder's files may be in two parts: what neither of them knows is strange.
+        """
+        if any(one.name in _RENAMING and one.value == "true" for one in self._settings):
+            # A name here may be another one in the index. Git tells no folder that has a file's place there.
+            return self._list("--others", "--directory") + _taking_places(parts)
+        found: dict[bytes, set[bytes]] = {}
+        for _, folders, _, strange, _ in parts:
+            for folder in folders:
+                here = strange.get(folder, set[bytes]())
+                found[folder] = found[folder] & here if folder in found else here
+        names = (folder + b"/" + name if folder else name for folder, here in found.items() for name in here)
+        return sorted(
+            name + suffix
+            for name in names
+            if name.rpartition(b"/")[2] != b".git" and (suffix := self._suffix_of(name)) is not None
+        )
+
+    def _suffix_of(self, name: bytes) -> bytes | None:
+        """None for what git does not look at, like a pipe."""
+        try:
+            mode = os.lstat(os.fsencode(self._root) + b"/" + name).st_mode
+        except OSError:
+            return None
+        if stat.S_ISDIR(mode):
+            return b"/"
+        return b"" if stat.S_ISREG(mode) or stat.S_ISLNK(mode) else None
 
     @property
     def _is_top(self) -> bool:
@@ -174,14 +211,14 @@ class UsersGit:
         formats = [one.value for one in self._settings if one.name == "extensions.objectformat"]
         return bool(formats) and formats[-1] != "sha1"
 
-    def _list_unknown(self) -> tuple[list[bytes], list[bytes]]:
-        """What git does not know: what it would look at, and what it ignores.
+    def _list_unknown(self, strange: Iterable[bytes]) -> tuple[list[bytes], list[bytes]]:
+        """Of what git does not know: what it would look at, and what it ignores.
 
-        One walk through the tree tells the few names of which that is asked; each of the two lists would
-        take one. Only folders that hold nothing else, and are not ignored as a whole, are walked for both.
+        Each of the two lists would take git a walk through the tree. Only folders that are strange to it, and
+        not ignored as a whole, are walked for both.
         """
-        names = [one for one in self._list("--others", "--directory") if not one.startswith(_OURS)]
-        ignored = self.find_ignored(names) if names else set[bytes]()
+        names = [one for one in strange if not one.startswith(_OURS)]
+        ignored = self.find_ignored(names, "--no-index") if names else set[bytes]()
         folders = [one for one in names if one.endswith(b"/") and one not in ignored]
         if len(folders) > _MOST_FOLDERS:
             return self._list("--others", "--exclude-standard"), self.list_ignored()
@@ -259,6 +296,13 @@ class UsersGit:
             environment=self._environment,
             time_limit=_TIME_LIMIT,
         )
+
+
+def _taking_places(parts: Iterable[SurveyedPart]) -> list[bytes]:
+    """Folders where the index has a file; not those where it has a repository, which is nothing strange."""
+    replacing = ((name, strange) for *_, names, strange, _ in parts for name in names)
+    places = ((name, *name.rpartition(b"/")[::2], strange) for name, strange in replacing)
+    return [name + b"/" for name, folder, own, strange in places if own in strange.get(folder, ())]
 
 
 def _blobs(output: bytes) -> Iterator[bytes]:

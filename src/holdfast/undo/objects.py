@@ -21,7 +21,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, cast
 
-from holdfast.base.durable import NO_FOLLOW, opened, private_folder, replace_file, sync_folder, write_whole
+from holdfast.base.durable import (
+    NO_FOLLOW,
+    opened,
+    private_folder,
+    private_folders,
+    replace_file,
+    sync_folder,
+    write_whole,
+)
 from holdfast.base.errors import ConflictError, DamagedDataError
 from holdfast.base.faults import fault_point
 from holdfast.base.git import git_command, sealed_environment
@@ -62,9 +70,9 @@ class Repository:
         """Make what is missing; HEAD comes last and says that the rest is there."""
         if (self.folder / "HEAD").exists():
             return
-        for name in ("objects/info", "objects/pack", UNDO_BRANCHES, "info"):
-            private_folder(self.folder / name)
-        replace_file(self.folder / "config", _CONFIG)
+        names = ("objects/info", "objects/pack", UNDO_BRANCHES, "info")
+        private_folders(*(self.folder / name for name in names))
+        replace_file(self.folder / "config", _CONFIG, is_lasting=False)  # restored where it is missing
         replace_file(self.folder / "info" / "attributes", _ATTRIBUTES)
         replace_file(self.folder / "HEAD", b"ref: refs/heads/main\n")
 

@@ -20,6 +20,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+IndexedFile = tuple[int, int, int, str]
+"""Change time, time of writing, size, and the id of the content."""
+SurveyedPart = tuple[
+    dict[bytes, IndexedFile | None], dict[bytes, int], set[bytes], dict[bytes, set[bytes]], bool
+]
+"""What `Survey.found` tells."""
+
 NOTHING = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
 """The id of an empty content, which a folder has too."""
 
@@ -28,7 +35,11 @@ _FIXED = 62
 """Bytes of an entry before its name: ten numbers, the id, the flags."""
 _EXTENDED, _STAGE, _LENGTH = 0x4000, 0x3000, 0x0FFF
 _NOT_PLAIN = _EXTENDED | _STAGE
-_PLAIN, _EXECUTABLE = 0o100644, 0o100755
+_PLAIN, _EXECUTABLE, _MODULE = 0o100644, 0o100755, 0o160000
+_WORD = 0xFFFFFFFF
+_FIELDS = struct.Struct(">4I4xII8xI20xH")
+"""The times, inode, mode, size and flags of an entry."""
+Fields = tuple[int, int, int, int, int, int, int, int]
 _SECOND = 1_000_000_000
 _TICK = 20_000_000
 """Longer than the clock of any local file system with fractions of a second takes from tick to tick."""
@@ -46,26 +57,42 @@ def readable_count(data: bytes) -> int | None:
     return count if version in (2, 3, 4) else None
 
 
-def entries(data: bytes, last: int) -> Iterator[tuple[int, bytes]]:
-    """Where each of the first so many begins, and its name."""
-    flags_at = struct.Struct(">H").unpack_from
+def entries(data: bytes, last: int, first: int = 0) -> Iterator[tuple[int, bytes, Fields]]:
+    """Where each up to the `last` begins, its name and its numbers; those before `first` are left out."""
+    fields_at = _FIELDS.unpack_from
     packed_names = data[7] == 4
-    position, name = _HEAD, b""
-    for _ in range(last):
-        (flags,) = flags_at(data, position + 60)
+    begun, name = (0, b"") if packed_names else (first, b"")
+    position = _position_of(data, begun)
+    for number in range(begun, last):
+        fields = fields_at(data, position)
+        flags = fields[7]
         start = position + _FIXED + (2 if flags & _EXTENDED else 0)
         if packed_names:
             dropped, start = _number(data, start)
             end = data.index(b"\0", start)
             name = name[: len(name) - dropped] + data[start:end]
-            yield position, name
+            if number >= first:
+                yield position, name, fields
             position = end + 1
         else:
             length = flags & _LENGTH
             end = start + length if length < _LENGTH else data.index(b"\0", start)
             name = data[start:end]
-            yield position, name
+            yield position, name, fields
             position += (end - position + 8) & ~7
+
+
+def _position_of(data: bytes, number: int) -> int:
+    """Where an entry begins, which the lengths of those before it tell, unless their names are packed."""
+    flags_at = struct.Struct(">H").unpack_from
+    position = _HEAD
+    for _ in range(number):
+        (flags,) = flags_at(data, position + 60)
+        start = position + _FIXED + (2 if flags & _EXTENDED else 0)
+        length = flags & _LENGTH
+        end = start + length if length < _LENGTH else data.index(b"\0", start)
+        position += (end - position + 8) & ~7
+    return position
 
 
 def is_whole(data: bytes, last: int, name: bytes) -> bool:
@@ -98,7 +125,7 @@ def is_executable(data: bytes, position: int) -> bool:
 
 
 def names_in(data: bytes) -> list[bytes]:
-    return [name for _, name in entries(data, readable_count(data) or 0)]
+    return [name for _, name, _ in entries(data, readable_count(data) or 0)]
 
 
 def usual_modes(data: bytes, count: int, base: bytes) -> tuple[int, int]:
@@ -106,7 +133,7 @@ def usual_modes(data: bytes, count: int, base: bytes) -> tuple[int, int]:
     from collections import Counter  # what runs in processes of its own starts faster without
 
     found: Counter[int] = Counter()
-    for _, name in entries(data, min(count, _SAMPLE)):
+    for _, name, _ in entries(data, min(count, _SAMPLE)):
         try:
             mode = os.lstat(base + name).st_mode
         except OSError:
@@ -127,63 +154,102 @@ class Survey:
         self._usual = {_PLAIN: modes[0], _EXECUTABLE: modes[1]}
         written, now = times
         self._limits = written - _TICK, written - _LONG_TICK, now - _LONG_TICK
-        self.odd: dict[bytes, tuple[int, int, int, str] | None] = {}
+        self.odd: dict[bytes, IndexedFile | None] = {}
         """Files that the index alone does not tell of: stamp, size and id, where at least these hold."""
         self.folders: dict[bytes, int] = {}
         """Those on the way to the files, with their modes."""
-        self.inside: set[bytes] = set()
-        """Folders in these."""
+        self.replacing: set[bytes] = set()
+        """Folders where the index has a file, or another repository."""
+        self.strange: dict[bytes, set[bytes]] = {}
+        """By folder, the names in it that are none of this part's; where there are such."""
         self.is_whole = True
 
     def run(self, first: int, last: int, *, alone: bool) -> None:
         """`alone`, in a process of its own, from within each folder in turn: shorter ways. The extended
         attributes are then left for later: they cost as much as the rest."""
         data, odd, usual = self._data, self.odd, self._usual
-        lstat, fields_at = os.lstat, _FIELDS.unpack_from
+        lstat = os.lstat
         attributes = None if alone else attributes_in(self._base)
-        believed, coarsely, settled = self._limits
+        undoubted = min(self._limits)
         ourselves = (1, os.geteuid(), os.getegid())
         folder, prefix, position, name = None, b"", 0, b""
+        here: list[bytes] = []
         self._is_folder(b"")
-        for number, (position, name) in enumerate(entries(data, last)):
-            if number < first:
-                continue
+        for position, name, fields in entries(data, last, first):
             above, _, own = name.rpartition(b"/")
             if above != folder:
+                self._knows(folder, here)
+                here.clear()
                 folder, prefix = above, self._enter(above, moving=alone)
             if prefix is None:  # the folder is gone, or another thing by now
                 odd[name] = None
                 continue
-            ctime_s, ctime_ns, mtime_s, mtime_ns, inode, mode, size, flags = fields_at(data, position)
+            here.append(own)
             try:
                 place = prefix + own
                 status = lstat(place)
+                ctime_s, ctime_ns, mtime_s, mtime_ns, inode, mode, size, flags = fields
                 ctime, mtime = status.st_ctime_ns, status.st_mtime_ns
+                # Of nearly all files this is all there is to ask.
                 if (
                     ctime != ctime_s * _SECOND + ctime_ns
                     or mtime != mtime_s * _SECOND + mtime_ns
+                    or not size
                     or status[6] != size
                     or status[1] & _WORD != inode
-                    or ctime > believed
-                    or mtime > believed
-                    or mode not in usual
                     or flags & _NOT_PLAIN
-                    or (not mtime_ns and mtime > coarsely)
-                    or (not size and oid_of(data, position) != NOTHING)
-                ):
-                    odd[name] = None
-                elif (
-                    status[0] != usual[mode]
+                    or status[0] != usual.get(mode)
                     or status[3:6] != ourselves
-                    or ctime > settled
-                    or mtime > settled
+                    or ctime > undoubted
+                    or mtime > undoubted
                     or (attributes is not None and attributes(place))
                 ):
-                    odd[name] = (ctime, mtime, size, oid_of(data, position))
+                    has_more = status[3:6] != ourselves or bool(attributes and attributes(place))
+                    self._look_closer(name, oid_of(data, position), fields, status, has_more=has_more)
+                    if stat.S_ISDIR(status[0]) and mode != _MODULE:
+                        here.pop()
             except OSError:
                 odd[name] = None
+        self._knows(folder, here)
+        for above, _, own in (one.rpartition(b"/") for one in self.folders):
+            self.strange[above].discard(own)
+        self.strange = {name: left for name, left in self.strange.items() if left}
         if position and last == readable_count(data):
             self.is_whole = is_whole(data, position, name)
+
+    def _look_closer(
+        self, name: bytes, oid: str, fields: Fields, status: os.stat_result, *, has_more: bool
+    ) -> None:
+        """At a file of which not all is as it mostly is."""
+        ctime_s, ctime_ns, mtime_s, mtime_ns, inode, mode, size, flags = fields
+        believed, coarsely, settled = self._limits
+        ctime, mtime = status.st_ctime_ns, status.st_mtime_ns
+        if stat.S_ISDIR(status[0]):
+            self.replacing.add(name)
+        if (
+            ctime != ctime_s * _SECOND + ctime_ns
+            or mtime != mtime_s * _SECOND + mtime_ns
+            or status[6] != size
+            or status[1] & _WORD != inode
+            or ctime > believed
+            or mtime > believed
+            or mode not in self._usual
+            or flags & _NOT_PLAIN
+            or (not mtime_ns and mtime > coarsely)
+            or (not size and oid != NOTHING)
+        ):
+            self.odd[name] = None
+        elif has_more or status[0] != self._usual[mode] or ctime > settled or mtime > settled:
+            self.odd[name] = (ctime, mtime, size, oid)
+
+    @property
+    def found(self) -> SurveyedPart:
+        """All of it, as values that can be handed on."""
+        return self.odd, self.folders, self.replacing, self.strange, self.is_whole
+
+    def _knows(self, folder: bytes | None, names: list[bytes]) -> None:
+        if folder in self.strange:
+            self.strange[folder].difference_update(names)
 
     def _enter(self, folder: bytes, *, moving: bool) -> bytes | None:
         """How names in it begin; None where it is no folder, or behind a link."""
@@ -204,22 +270,16 @@ class Survey:
             return True
         if folder and not self._is_folder(folder.rpartition(b"/")[0]):
             return False
-        below = folder + b"/" if folder else b""
+        place = self._base + folder
         try:
-            mode = os.lstat(self._base + folder).st_mode
+            mode = os.lstat(place).st_mode
             if not stat.S_ISDIR(mode):
                 return False
-            with os.scandir(self._base + folder) as found:
-                self.inside.update(below + one.name for one in found if one.is_dir(follow_symlinks=False))
+            self.strange[folder] = set(os.listdir(place))  # noqa: PTH208 - bytes
         except OSError:
             return False
         self.folders[folder] = mode
         return True
-
-
-_WORD = 0xFFFFFFFF
-_FIELDS = struct.Struct(">4I4xII8xI20xH")
-"""The times, inode, mode, size and flags of an entry."""
 
 
 def attributes_in(base: bytes) -> Callable[[bytes], list[str]]:
@@ -257,7 +317,7 @@ def main() -> None:
         data += os.pread(0, left - len(data), len(data)) or sys.exit("the index became shorter")
     survey = Survey(data, base, (plain, executable), (written, now))
     survey.run(first, last, alone=True)
-    sys.stdout.buffer.write(dumps((survey.odd, survey.folders, list(survey.inside), survey.is_whole)))
+    sys.stdout.buffer.write(dumps(survey.found))
 
 
 if __name__ == "__main__":

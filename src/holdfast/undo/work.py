@@ -30,7 +30,7 @@ from holdfast.base.text import counted, shown_path
 from holdfast.model.base import invalid
 from holdfast.model.git import encode_path
 from holdfast.project.formats import origin_of
-from holdfast.undo.git import SHARED_FROM, IndexedFile, TreeSurvey, UsersGit
+from holdfast.undo.git import SHARED_FROM, TreeSurvey, UsersGit
 from holdfast.undo.ledger import FOLLOWED, Cache, Ledger, Transaction
 from holdfast.undo.objects import Repository, blob_id
 from holdfast.undo.restore import Restoring, rescue
@@ -51,7 +51,7 @@ from holdfast.undo.state import (
     told,
 )
 from holdfast.undo.tree_cache import TreeCache
-from holdfast.undo.users_index import entries, is_executable, oid_of, readable_count, stamp_of
+from holdfast.undo.users_index import IndexedFile, entries, is_executable, oid_of, readable_count, stamp_of
 from holdfast.undo.worktree import MOST_READ, UnreadableError, Worktree, folders_above, is_ours, known_folder
 
 log = logging.getLogger("holdfast.sidecar")
@@ -526,7 +526,7 @@ class UndoWork:
         rows = self.state.all_files()
         files = {path: row for path, row in rows.items() if row.stored == BORROWED}
         count = readable_count(first.indexed) or 0
-        for position, name in entries(first.indexed, count):
+        for position, name, _ in entries(first.indexed, count):
             if name not in first.odd and name not in rows and is_ours(name):
                 ctime, mtime, inode, size = stamp_of(first.indexed, position)
                 mode = first.modes[is_executable(first.indexed, position)]

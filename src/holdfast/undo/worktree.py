@@ -28,11 +28,11 @@ from holdfast.base.errors import CannotDoError, ConflictError, HoldfastError, In
 from holdfast.base.faults import fault_point
 from holdfast.base.file_stamps import GRAIN_NS, feed, open_regular, read_steadily, settled_ctime
 from holdfast.project.formats import FOLDER
-from holdfast.undo.git import IndexedFile, UsersGit
+from holdfast.undo.git import UsersGit
 from holdfast.undo.objects import blob_id
 from holdfast.undo.plan import NOT_KEPT
 from holdfast.undo.state import BORROWED, FOLDER_KIND, FileState, KnownFile, same
-from holdfast.undo.users_index import NOTHING
+from holdfast.undo.users_index import NOTHING, IndexedFile
 
 MOST_FILES = 200_000
 _STAGED = ".holdfast-staged-"
