@@ -31,7 +31,7 @@ from holdfast.project.settings import Settings
 from holdfast.sessions.transitions import Core
 from holdfast.store.sql import SqlStore
 from holdfast.workflows.drivers import driver_named
-from holdfast.workflows.drivers.guarded import GRACE_SECONDS
+from holdfast.workflows.drivers.guarded import GRACE_SECONDS, prune_records
 from holdfast.workflows.lease import LEASE_SECONDS, HeldLease, LeaseKind, is_dead, is_gone
 from holdfast.workflows.plan import read_plan
 from holdfast.workflows.runner import SessionRun
@@ -69,6 +69,7 @@ def _surroundings(
             listener = spans = Spans(settings.spans_to, notices)
             stack.callback(spans.close)
         presence = stack.enter_context(HeldLease(store.leases, kind, lease_seconds))
+        prune_records(settings.home, clock())
         around = RunnerContext(
             core=Core(store, clock),
             settings=settings,

@@ -13,13 +13,20 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.base.process import identify, signal_process
+from holdfast.base.process import identify, machine, signal_process
 from holdfast.project.settings import load_settings
 from holdfast.workflows.drivers import guarded
-from holdfast.workflows.drivers.guarded import end_recorded, end_what_is_left, is_recorded, records_in
+from holdfast.workflows.drivers.guarded import (
+    end_recorded,
+    end_what_is_left,
+    is_recorded,
+    prune_records,
+    records_in,
+)
 from holdfast.workflows.drivers.model_tools import WorktreeTools
 from holdfast.workflows.drivers.protocol import Failed
 from holdfast.workflows.drivers.shell import ShellDriver
+from holdfast.workflows.worker import Here
 
 from ..harness import Workshop
 from .test_shell import Silence, assignment, is_running, run, wait_for
@@ -178,6 +185,44 @@ def test_a_torn_record_and_one_of_another_machine_harm_nobody(
     (tmp_path / "mark-4").write_bytes(b"\xff\n")
     end_recorded(tmp_path, "mark")
     assert bystander.poll() is None
+
+
+def test_records_of_what_has_ended_are_pruned(tmp_path: Path, bystander: subprocess.Popen[bytes]) -> None:
+    """As a restart of the machine leaves them. What still runs, or is looked after, stays recorded."""
+    run(tmp_path, "cp records/* kept")
+    head = json.loads((tmp_path / "kept").read_text().splitlines()[0])
+    records = records_in(tmp_path)
+    records.mkdir()
+    ended, alive = "99999999 1", f"{bystander.pid} {identify(bystander.pid)['started']}"
+    heads = {
+        "ended": {"runner": ended},
+        "of an earlier version": {},
+        "looked after": {"runner": alive},
+        "running": {"runner": ended},
+        "of another machine": {"machine": "elsewhere", "runner": ended},
+        "long ago": {"machine": "elsewhere", "runner": ended},
+    }
+    for name, more in heads.items():
+        own = {key: head[key] for key in ("machine", "group")} | more
+        line = alive if name == "running" else ended
+        (records / name).write_text(f"{json.dumps(own)}\n{line}\n")
+    for name in ("torn", "torn long ago"):
+        (records / name).write_text('{"mach')
+    for name in ("long ago", "torn long ago"):
+        os.utime(records / name, (1_000_000_000, 1_000_000_000))
+    prune_records(tmp_path, (records / "torn").stat().st_mtime)
+    left = {one.name for one in records.iterdir()}
+    assert left == {"looked after", "running", "of another machine", "torn"}
+    assert bystander.poll() is None
+
+
+def test_whoever_starts_to_run_workflows_prunes(workshop: Workshop) -> None:
+    records = records_in(workshop.settings.home)
+    records.mkdir(parents=True)
+    head = {"machine": machine(), "group": None, "runner": "99999999 1"}
+    (records / "left").write_text(f"{json.dumps(head)}\n99999999 1\n")
+    with Here(workshop.settings):
+        assert not list(records.iterdir())
 
 
 def test_only_a_group_of_ours_is_killed(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
@@ -563,13 +564,17 @@ def meaning(code: int) -> str:
 # environment, took a session of its own and was orphaned, once that shell was killed. So there is a record
 # of each command, which outlives us:
 #
-#     HOME/processes/MARK    a line of JSON with the machine and the control group of the command (cgroup v2),
-#                            where one may be had; then a line a process seen below its shell, with its start,
-#                            which no later process shares
+#     HOME/processes/MARK    a line of JSON with the machine, the runner and the control group of the command
+#                            (cgroup v2), where one may be had; then a line a process seen below its shell,
+#                            with its start, which no later process shares
+#
+# It goes with the command, or with the next attempt. Where none follows, whoever starts to run workflows
+# prunes it.
 #
 # Nothing leaves a control group. Where there is none, what was seen counts.
 
 _EACH_SECONDS = 0.2
+_LONGEST_KEPT = 30 * 24 * 3600.0
 
 
 def records_in(home: Path) -> Path:
@@ -590,7 +595,8 @@ class OwnedProcesses:
     def begun(self, leader: ProcessIdentity) -> None:
         self._leader = leader
         group = str(self.group) if self.group is not None else None
-        self._note([leader], json.dumps({"machine": machine(), "group": group}) + "\n")
+        head = {"machine": machine(), "group": group, "runner": _line(identify(os.getpid()))}
+        self._note([leader], json.dumps(head) + "\n")
 
     def look(self) -> None:
         """Now and then, while it runs."""
@@ -618,7 +624,7 @@ class OwnedProcesses:
         self._seen.update({one["pid"]: one for one in new})
         if self._path is None:
             return
-        lines = "".join(f"{one['pid']} {one['started']}\n" for one in new if one["started"])
+        lines = "".join(f"{_line(one)}\n" for one in new if one["started"])
         with contextlib.suppress(OSError, StorageError):  # costs only what a kill of us all would leave
             if head:
                 private_folder(self._path.parent)
@@ -628,35 +634,76 @@ class OwnedProcesses:
 
 def end_recorded(folder: Path | None, mark: str, grace: float = 0.0) -> None:
     """What is left here of the commands whose mark begins with this: asked to end, then killed."""
-    records = list(_records(folder, mark))
-    for path, group, seen in records:
-        left = _left(group, seen)
+    for path in _record_files(folder, mark):
+        if (found := _record_in(path)) is None:
+            continue
+        left = found.left()
         for one in left if grace else ():
             signal_process(one, 15)
         deadline = time.monotonic() + grace
-        while left and _left(group, seen) and time.monotonic() < deadline:
+        while left and found.left() and time.monotonic() < deadline:
             time.sleep(_LOOK_SECONDS)
-        _kill(group, seen)
-        _remove(group)
-        path.unlink(missing_ok=True)
+        _kill(found.group, found.seen)
+        _forget(path, found)
 
 
 def is_recorded(folder: Path | None, mark: str) -> bool:
     """Whether something is left of them."""
-    return any(_left(group, seen) for _, group, seen in _records(folder, mark))
+    return any((found := _record_in(path)) and found.left() for path in _record_files(folder, mark))
 
 
-def _records(folder: Path | None, mark: str) -> Iterator[tuple[Path, Path | None, list[ProcessIdentity]]]:
-    for path in folder.glob(f"{mark}*") if folder is not None else ():
-        try:
-            head, *lines = read_file(path).decode().split("\n")[:-1]  # what was torn is no line
-            found = cast("dict[str, str | None]", json.loads(head))
-            group, is_here = found["group"], found["machine"] == machine()
-            ones = [_identity(line) for line in lines]
-        except (OSError, StorageError, ValueError, KeyError, TypeError):
-            continue  # torn as its writer was killed; the mark in the environment is left
-        if is_here:
-            yield path, Path(group) if group and _IS_OURS.search(group) else None, ones
+def prune_records(home: Path, now: float) -> None:
+    """Forget the commands of which nothing is left and which nobody looks after.
+
+    Of others, another machine's and torn ones, nobody can tell here: they go when they are old.
+    """
+    for path in _record_files(records_in(home), ""):
+        with contextlib.suppress(OSError):
+            if (found := _record_in(path)) is not None:
+                if not found.left() and not (found.runner and is_alive(found.runner)):
+                    _forget(path, found)
+            elif path.stat().st_mtime < now - _LONGEST_KEPT:
+                path.unlink()
+
+
+@dataclass(frozen=True)
+class _Record:
+    group: Path | None
+    seen: list[ProcessIdentity]
+    runner: ProcessIdentity | None
+
+    def left(self) -> list[ProcessIdentity]:
+        return _left(self.group, self.seen)
+
+
+def _record_files(folder: Path | None, mark: str) -> list[Path]:
+    return [*folder.glob(f"{mark}*")] if folder is not None else []
+
+
+def _record_in(path: Path) -> _Record | None:
+    """None where it is another machine's, or torn: then the mark in the environment is left."""
+    try:
+        head, *lines = read_file(path).decode().split("\n")[:-1]  # what was torn is no line
+        found = cast("dict[str, str | None]", json.loads(head))
+        group, is_here, runner = found["group"], found["machine"] == machine(), found.get("runner")
+        seen = [_identity(line) for line in lines]
+        its_runner = _identity(runner) if runner else None
+    except (OSError, StorageError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return (
+        _Record(Path(group) if group and _IS_OURS.search(group) else None, seen, its_runner)
+        if is_here
+        else None
+    )
+
+
+def _forget(path: Path, record: _Record) -> None:
+    _remove(record.group)
+    path.unlink(missing_ok=True)
+
+
+def _line(one: ProcessIdentity) -> str:
+    return f"{one['pid']} {one['started'] or ''}"
 
 
 def _identity(line: str) -> ProcessIdentity:
