@@ -359,6 +359,54 @@ def test_a_fork_from_an_older_snapshot_knows_of_its_tasks(workshop: Workshop) ->
     assert states(workshop, copy) == {"t1": "undone"}
 
 
+# ── in another project ────────────────────────────────────────────────────────────────────────────
+
+
+def carried(workshop: Workshop, *words: str) -> Place:
+    """Another project, into which the plans, or the named session's, were taken."""
+    bundle = workshop.place.root / "plans.holdfast"
+    workshop.place.ok("export", bundle, *words)
+    other = workshop.place.beside("other")
+    other.ok("import", bundle)
+    return other
+
+
+def undone_in(place: Place) -> dict[str, dict[str, str]]:
+    """By the number of tasks left: the plan's title is the same in all."""
+    flows = [one for one in place.json("list") if one["worktree"] == str(place.project)]
+    told = [place.json("status", one["id"])["workflow"] for one in flows]
+    return {
+        str(one["tasks_remaining"]): {
+            task["id"]: task["state"] for task in (one["undone"] or {"tasks": ()})["tasks"]
+        }
+        for one in told
+    }
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_what_was_undone_is_known_where_a_plan_was_imported(workshop: Workshop, alone: bool) -> None:
+    """An undo made after a later session counted as made before it: the tasks stood, it said."""
+    flow = workshop.run(plan_of("echo x > made", f"echo half > b; {FAILS}", "exit 4"))
+    (workshop.project / "ready").touch()
+    workshop.place.run("resume")
+    workshop.place.ok("tx", "undo", f"{flow.id}-s1")
+    assert states(workshop, flow) == {"t2": "undone"}
+    name = workshop.place.json("status", flow.id)["workflow"]["latest_snapshot"]
+    other = carried(workshop, *(("--session", name) if alone else ()))
+    assert undone_in(other) == {"1": {"t2": "undone"}}
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_what_was_undone_is_known_where_a_fork_was_imported(workshop: Workshop, alone: bool) -> None:
+    flow = workshop.run(plan_of("echo one > a", "echo two > b", FAILS, "true"))
+    copy = fork_of(workshop, flow, "t2")
+    workshop.place.ok("tx", "rollback", f"{flow.id}-s1", "--yes")
+    name = workshop.place.json("status", copy.id)["workflow"]["latest_snapshot"]
+    other = carried(workshop, *(("--session", name) if alone else ()))
+    original = {} if alone else {"2": {"t1": "undone", "t2": "undone"}}
+    assert undone_in(other) == {"3": {"t1": "undone"}, **original}
+
+
 def test_a_fork_into_another_folder_says_what_was_undone_where_it_ran(workshop: Workshop) -> None:
     flow = workshop.run(plan_of("echo one > a", FAILS))
     workshop.place.ok("tx", "undo", "last")

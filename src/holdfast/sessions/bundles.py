@@ -29,9 +29,12 @@ from holdfast.model.item_session import (
 )
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import ACTIVE, NEVER_RUN_AGAIN, Workflow
+from holdfast.project.formats import forked_name, origin_of
 from holdfast.project.settings import Settings
 from holdfast.sessions.pause import keep_end, open_store, remember_project
+from holdfast.sessions.standing import may_be_undone
 from holdfast.sessions.transitions import Core
+from holdfast.sessions.undone import session_of
 from holdfast.store.bundle import LARGEST_MEMBER, pack, unpack
 from holdfast.store.documents import read_session_document, render_files
 from holdfast.store.item_sessions import SessionStateManager
@@ -141,16 +144,31 @@ def _transactions(
     """What these sessions changed in files; of all but those left out, if none are named."""
     found: dict[str, bytes] = {}
     with SideCar(settings.project) as sidecar:
-        for one in sidecar.transactions():
-            if any(_is_linked(one.id, *member) for member in left_out.items()):
-                continue
-            if only_of is None or any(_is_linked(one.id, *member) for member in only_of.items()):
-                content = sidecar.carry_out(one.id)
-                if len(content) > LARGEST_MEMBER:
-                    log.warning("transaction %s is too large for a bundle and was left out", one.id)
-                else:
-                    found[f"transactions/{one.id}.json"] = content
+        names = [one.id for one in sidecar.recorded()]
+        names = [one for one in names if not any(_is_linked(one, *member) for member in left_out.items())]
+        if only_of is not None:
+            names = _with_earlier(settings, names, only_of)
+        for name in names:
+            content = sidecar.carry_out(name)
+            if len(content) > LARGEST_MEMBER:
+                log.warning("transaction %s is too large for a bundle and was left out", name)
+            else:
+                found[f"transactions/{name}.json"] = content
     return found
+
+
+def _with_earlier(settings: Settings, names: list[str], only_of: dict[str, bytes]) -> list[str]:
+    """Those of these sessions; of a plan of which something was undone also those of the sessions before,
+    and of the plan it was forked from: else its completed tasks would be taken for done."""
+    found = {one for one in names if any(_is_linked(one, *member) for member in only_of.items())}
+    documents = [_document(*one) for one in only_of.items() if one[0].startswith("sessions/")]
+    plans = [(str(one.get("workflow_id")), int(one.get("session_number") or 0)) for one in documents]
+    plans = [one for one in plans if may_be_undone(settings.layout.sidecar, one[0])]
+    for plan, number in plans:
+        own = [one for one in names if one.startswith(f"{plan}-s") and session_of(one, plan) <= number]
+        found.update(own)
+        plans += [origin for one in own if (origin := origin_of(one)) and origin not in plans]
+    return [one for one in names if one in found]
 
 
 def _is_linked(transaction_id: str, name: str, content: bytes) -> bool:
@@ -351,11 +369,8 @@ def _place_transactions(
     if not carried:
         return ids
     with SideCar(settings.project, clock=clock) as sidecar:
-        for one in sorted(carried, key=lambda one: one.entries[0].at):
-            wanted = one.id
-            for old, new in workflows.items():
-                wanted = wanted.replace(old, new, 1) if wanted.startswith(f"{old}-s") else wanted
-            placed = sidecar.bring_in(one, wanted, ids)
+        for one in sidecar.in_order(sorted(carried, key=lambda one: one.entries[0].at)):
+            placed = sidecar.bring_in(one, _name_here(one.id, workflows), ids)
             if placed is None:
                 report.already_there.append(one.id)
                 continue
@@ -363,6 +378,16 @@ def _place_transactions(
             if placed != one.id:
                 ids[one.id] = report.renamed[one.id] = placed
     return ids
+
+
+def _name_here(name: str, workflows: dict[str, str]) -> str:
+    """Of a plan that has another id here."""
+    if (origin := origin_of(name)) is not None:
+        fork = name.partition("-s")[0]
+        return forked_name(workflows.get(fork, fork), workflows.get(origin[0], origin[0]), origin[1])
+    for old, new in workflows.items():
+        name = name.replace(old, new, 1) if name.startswith(f"{old}-s") else name
+    return name
 
 
 def _origins(settings: Settings) -> dict[str, str]:

@@ -240,11 +240,17 @@ class Ledger:
         entry: LedgerEntry,
         files: Mapping[bytes, KnownFile | None],
         also: Callable[[], None] = lambda: None,
+        *,
+        number: int = 0,
     ) -> None:
-        """Add an entry, and take over `files` as what is known, in one step that a crash cannot split."""
+        """Add an entry, and take over `files` as what is known, in one step that a crash cannot split.
+
+        `number` is its place, where that was reserved; else it is the last.
+        """
         branch = branch_of(entry.transaction_id)
         old = self._repository.branch(branch)
-        number = self._last_number() + 1
+        last = self._last_number()
+        number = number or last + 1
         undone = entry.kind in ("undo", "rollback") or bool(old and self.last(entry.transaction_id).undone)
         entry = entry.model_copy(update={"number": number, "undone": undone})
         tree = self._repository.write_tree(_tree_of(entry.changes))
@@ -254,14 +260,21 @@ class Ledger:
             for path, known in files.items():
                 self._state.put_file(path, known)
             also()
-            for name in (_ORDER, f"{_ORDER} {branch}"):
-                self._state.put_note(name, number)
+            self._state.put_note(_ORDER, max(last, number))
+            self._state.put_note(f"{_ORDER} {branch}", number)
             self._state.put_branch(branch, new)
             self._state.put_note(_PUBLISH, [branch, old, new])
         fault_point("sidecar.promised")
         self._repository.move_branch(branch, old, new)
         self._remember(new, old, entry)
         fault_point("sidecar.published")
+
+    def reserve(self, count: int) -> int:
+        """The first of so many places, which no other entry gets."""
+        last = self._last_number()
+        with self._state.change():
+            self._state.put_note(_ORDER, last + count)
+        return last + 1
 
     def _last_number(self) -> int:
         """Where the state was lost, the branches tell."""
@@ -341,6 +354,11 @@ class CarriedTransaction:
     @property
     def size(self) -> int:
         return sum(map(len, self.blobs.values()))
+
+    def numbered(self, numbers: Mapping[str, int]) -> CarriedTransaction:
+        return CarriedTransaction(
+            tuple(one.changed(number=numbers[one.id]) for one in self.entries), self.blobs
+        )
 
     def renamed(
         self, transaction_id: str, new_entry_id: Callable[[], str], ids: Mapping[str, str]

@@ -14,6 +14,7 @@ recorded *in doubt*, and taken back only on request.
 
 from __future__ import annotations
 
+import heapq
 import os
 import sqlite3
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
@@ -294,7 +295,7 @@ class SideCar:
         with self._at_work() as work:
             if work.ledger.family(family):
                 link = forked_name(name, family, session_number)
-                work.add(link, f"{name}-s1", "commit", status="committed")
+                work.add(link, f"{name}-s1", "begin", status="committed")
 
     def note(self, transaction_id: str, description: str, ended: TasksEnded) -> None:
         """That these tasks count as ended with what stands now; it is a change of no file."""
@@ -506,10 +507,14 @@ class SideCar:
 
     def transactions(self) -> list[Transaction]:
         """The most recently changed first."""
+        return [one for one in self.recorded() if origin_of(one.id) is None]
+
+    def recorded(self) -> list[Transaction]:
+        """The same, with what tells only which plan a fork continues."""
         if not self.folder.is_dir():
             return []
         with self._at_work() as work:
-            found = [one for one in work.sound_transactions() if origin_of(one.id) is None]
+            found = work.sound_transactions()
             return sorted(found, key=lambda one: (*work.ledger.place(one.id), one.id), reverse=True)
 
     def transaction(self, transaction_id: str) -> Transaction:
@@ -556,6 +561,17 @@ class SideCar:
         with self._at_work() as work:
             return to_document(work.ledger.read(transaction_id), self._repository.read)
 
+    def in_order(self, carried: Sequence[CarriedTransaction]) -> list[CarriedTransaction]:
+        """With numbers of this side-car, in the order in which their entries were made: it tells what was
+        undone before a task ended, and what after."""
+        if not carried:
+            return []
+        entries = list(heapq.merge(*(one.entries for one in carried), key=lambda one: (one.number, one.at)))
+        with self._at_work() as work:
+            first = work.ledger.reserve(len(entries))
+        numbers = {one.id: number for number, one in enumerate(entries, first)}
+        return [one.numbered(numbers) for one in carried]
+
     def bring_in(self, carried: CarriedTransaction, wanted: str, ids: Mapping[str, str]) -> str | None:
         """Take another project's transaction in, under a new name where that one is taken.
 
@@ -573,7 +589,7 @@ class SideCar:
                     "not enough space for the files of this transaction", hint="`holdfast tx list`"
                 )
             for entry in carried.entries:
-                work.ledger.append(entry, {})
+                work.ledger.append(entry, {}, number=entry.number)
             return wanted
 
     def collect(self) -> None:
