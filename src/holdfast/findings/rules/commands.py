@@ -113,8 +113,8 @@ _SOME_RAN = re.compile(
 )
 _NONE_RAN = re.compile(
     r"\bno tests? (?:ran|run|found|to run|files?|were|was|collected|executed|specified)\b|\bRan 0 tests\b"
-    r"|\bcollected 0 items\b|\b0 (?:passed|passing|tests?)\b|^[^\w\n]*\d+ (?:skipped|deselected)\b|\bNO-SOURCE\b"
-    r"|\btests? (?:are|is) skipped\b|\d+ tests collected\b",
+    r"|\bcollected 0 items\b|\b0 (?:passed|passing|tests?)\b|^[^\w\n]*\d+ (?:skipped|deselected)\b"
+    r"|\bNO-SOURCE\b|\btests? (?:are|is) skipped\b|\d+ tests collected\b",
     re.MULTILINE | re.IGNORECASE,
 )
 _SUMS_UP = re.compile(
