@@ -596,6 +596,26 @@ def test_what_git_brings_into_our_folder_makes_it_foreign(place: Place, kind: st
     assert ProjectLayout(place.project).foreign_because is None
 
 
+def test_what_an_older_version_writes_beside_this_one_is_named_and_kept(place: Place) -> None:
+    """It leaves no proof: not for a wind-down, and not for a side-car."""
+    name = place.started("tool_call")
+    for proof in place.sessions.glob(".started-*"):
+        proof.unlink()
+    older = "was not created by you with this version (a patch brought it, or an older Holdfast still runs)"
+    [told] = place.run("status").err.splitlines()
+    assert f"its sessions/ACTIVE-PAUSE.jsonl {older}; run `holdfast trust` to inspect it" in told
+    assert place.run("trust", "--yes").code == 0
+    assert place.ok("winddown", "finalize").lines[0] == f"Paused: {name}"
+    assert name in place.ok("status").out
+    sidecar = place.project / FOLDER / "sidecar"
+    sidecar.mkdir()
+    (sidecar / "config").write_text("[core]\n")
+    [told] = place.run("status").err.splitlines()
+    assert f"its folder sidecar {older}; run `holdfast trust` to inspect it" in told
+    assert place.run("trust", "--yes").code == 0
+    assert (sidecar / "config").read_text() == "[core]\n"
+
+
 def test_files_of_that_name_elsewhere_do_no_harm(place: Place) -> None:
     own(place.project)
     (place.project / "docs").mkdir()

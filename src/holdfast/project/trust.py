@@ -49,6 +49,7 @@ _PARTS_WITH_MARK = (SIDECAR,)
 _BEFORE_MARK = {MARK, "holdfast.lock"}
 """What a part may hold that was made by somebody who was killed before marking it."""
 _NO_MARK = "it was not created by you on this machine (a copy, from elsewhere, or from an older version)"
+_NOT_PROVED = "was not created by you with this version (a patch brought it, or an older Holdfast still runs)"
 _REFUSED = "refused"
 """In a record: git brought files that the user has not agreed to yet."""
 _PROVES = "proves"
@@ -392,10 +393,10 @@ def _unproved_part(folder: str, mark: str) -> str | None:
     for name in _PARTS_WITH_MARK:
         part = os.path.join(folder, name)
         if not _is_proved(part, mark, name) and _names_in(part) - _BEFORE_MARK:
-            return f"its folder {name} was not created by you (remove it, or trust it)"
+            return f"its folder {name} {_NOT_PROVED}"
     sessions = os.path.join(folder, SESSIONS)
     if _strange_journal(sessions, mark):
-        return f"its {SESSIONS}/{JOURNAL} was not created by you (remove it, or trust it)"
+        return f"its {SESSIONS}/{JOURNAL} {_NOT_PROVED}"
     return None
 
 
