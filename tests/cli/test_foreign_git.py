@@ -415,6 +415,7 @@ def test_a_rewriting_of_the_repositorys_does_not_widen_the_protocols(trapped: Tr
 
 HIDING = {
     "modes": "git config core.fileMode false; chmod +x door.py",
+    "modes, oddly written": "git config core.fileMode 0x0; chmod +x door.py",
     "links": "git config core.symlinks false; rm link; printf door.py >link",
     "stamps": "git config core.trustctime false; printf painted >door.py",
     "flag": "git update-index --assume-unchanged door.py; printf painted >door.py",

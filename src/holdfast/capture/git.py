@@ -157,7 +157,7 @@ def hidden_changes(top: Path, seen: GitState) -> list[str]:
     """
     settings, repositories = settings_with_submodules(top)
     inside = [path for one in sorted(repositories - {top.resolve()}) for path in _uncompared_inside(top, one)]
-    if any(one.name in _SEEING and one.value.lower() in _OFF for one in settings) or _replaces(top):
+    if any(one.name in _SEEING and one.value.lower() not in _ON for one in settings) or _replaces(top):
         found = _paths(_read_status(top, *_SEEING_ALL).changes)
         return [*inside, *(path for path in found if path not in (seen.files_uncommitted or ()))]
     return inside
@@ -170,7 +170,7 @@ def _uncompared_inside(top: Path, repository: Path) -> list[str]:
 
 
 _SEEING = ("core.filemode", "core.symlinks")
-_OFF = ("false", "no", "off", "0", "")
+_ON = ("true", "yes", "on", "1")
 _SEEING_ALL = (
     *("-c", "core.fileMode=true", "-c", "core.symlinks=true"),
     *("-c", "core.useReplaceRefs=false"),
