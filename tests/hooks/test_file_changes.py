@@ -484,6 +484,28 @@ def test_what_the_user_wrote_to_a_file_before_a_tool_edits_it_stays_with_an_undo
     assert (agent.project / "mine").read_text() == "".join(lines)
 
 
+def test_an_edit_goes_on_beside_a_look_at_the_tree_and_the_record_says_what_it_may_lack(
+    agent: AgentSession,
+) -> None:
+    start(agent)
+    begin_turn(agent)
+    (agent.project / "mine").write_text("by the user\n")
+    with lock_file(agent.project / ".holdfast" / "sidecar" / "holdfast.lock"):
+        write_file(agent, "mine", "by the agent\n")
+        assert (agent.notes / "not-apart").read_text() == "mine"
+    end_turn(agent)
+    (found,) = transactions(agent)
+    assert told(found) == [("turn 1", ["mine"], "")]
+    assert any(
+        "what others did to mine in turn 1 before a tool edited it" in line for line in found.uncovered
+    )
+    begin_turn(agent)
+    (agent.project / "mine").write_text("by the user again\n")
+    write_file(agent, "mine", "by the agent again\n")
+    end_turn(agent)
+    assert not any("turn 2" in line for line in transactions(agent)[0].uncovered)
+
+
 def test_what_is_ignored_or_new_is_not_set_apart(agent: AgentSession) -> None:
     (agent.project / ".gitignore").write_text("secret\n")
     (agent.project / "secret").write_text("1\n")

@@ -18,7 +18,16 @@ from holdfast.hooks.fast.usage import (
     short_count,
 )
 from holdfast.project import formats
-from holdfast.project.formats import ENDING, LATE_LOOK, NAMED, RECORDING, TRANSACTION, TURN_OVER, TURNING
+from holdfast.project.formats import (
+    ENDING,
+    LATE_LOOK,
+    NAMED,
+    NOT_APART,
+    RECORDING,
+    TRANSACTION,
+    TURN_OVER,
+    TURNING,
+)
 
 TYPE_CHECKING = False
 
@@ -381,8 +390,25 @@ def _set_apart(event: AgentEvent) -> None:
     cwd, given = event.text("cwd") or event.project, event.mapping("tool_input")
     named = [given[key] for key in _PLACES if isinstance(given.get(key), str)]
     changed = [one for one in named if not _is_older(os.path.join(cwd, one), event.note(RECORDING))]
-    if changed and event.tool in _EDITING and not _was_edited(event, changed):
-        _run(event, "set_apart", *(os.path.join(cwd, one) for one in changed), wait=_LONGEST_WAIT)
+    if not changed or event.tool not in _EDITING or _was_edited(event, changed):
+        return
+    paths = [os.path.join(cwd, one) for one in changed]
+    if _is_busy(event) or not _run(event, "set_apart", *paths, wait=_LONGEST_WAIT):
+        before = (notes.read(event.note(NOT_APART)) or b"").decode("utf-8", "replace").split("\n")
+        names = dict.fromkeys((*filter(None, before), *map(os.path.basename, changed)))
+        notes.write(event.note(NOT_APART), "\n".join(names).encode("utf-8", "replace"))
+
+
+def _is_busy(event: AgentEvent) -> bool:
+    """Whoever looks at the tree has the side-car for as long as that takes; only where that is over at once,
+    as in a small tree, it is waited for."""
+    lock = os.path.join(formats.sidecar_folder(event.project), "holdfast.lock")
+    deadline = time.monotonic() + _SOONEST_TOOL
+    while notes.is_locked(lock):
+        if time.monotonic() >= deadline:
+            return True
+        time.sleep(0.01)
+    return False
 
 
 def _is_older(path: str, other: str) -> bool:

@@ -27,6 +27,7 @@ from holdfast.project.formats import (
     ENDING,
     LATE_LOOK,
     NAMED,
+    NOT_APART,
     OLD_NAMES,
     RECORDING,
     TRANSACTION,
@@ -333,6 +334,9 @@ def _ends(program: str, words: list[str]) -> tuple[list[str], str]:
 _PATIENCE = 120.0
 _GONE = "the turn did not end: the file may have been changed by another process since"
 _MISSED = "what turn {turn} changed before its first look at the files was finished"
+_NOT_APART = (
+    "what others did to {names} in turn {turn} before a tool edited it, which counts as done by the tool"
+)
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,70}")
 
 
@@ -414,7 +418,7 @@ def finish(work: SessionWork) -> bool:
             if sidecar.is_in_progress(name):
                 sidecar.finish(name, f"turn {turn}" if turn else "", doubt=_GONE if turn else "")
             ending_file(sidecar.folder, name).unlink(missing_ok=True)
-    for note in (NAMED, TRANSACTION, RECORDING, TURN_OVER, LATE_LOOK):
+    for note in (NAMED, TRANSACTION, RECORDING, TURN_OVER, LATE_LOOK, NOT_APART):
         notes.remove(work.note(note))
     return True
 
@@ -444,11 +448,18 @@ def _record(work: SessionWork, sidecar: SideCar, turn: str, doubt: str = "") -> 
     if not name:
         return
     try:
-        missed = _MISSED.format(turn=turn) if os.path.exists(work.note(LATE_LOOK)) else ""
-        sidecar.record(name, f"turn {turn}", doubt=doubt, missed=missed)
+        sidecar.record(name, f"turn {turn}", doubt=doubt, missed=_missed(work, turn))
         notes.remove(work.note(LATE_LOOK))
+        notes.remove(work.note(NOT_APART))
     except IllegalTransitionError as error:
         error_log.note(str(work.state), f"turn {turn} of {work.session} is not recorded: {error.message}")
+
+
+def _missed(work: SessionWork, turn: str) -> str:
+    names = (notes.read(work.note(NOT_APART), 4096) or b"").decode("utf-8", "replace").split("\n")
+    missed = [_MISSED.format(turn=turn)] if os.path.exists(work.note(LATE_LOOK)) else []
+    missed += [_NOT_APART.format(turn=turn, names=", ".join(names))] if names[0] else []
+    return "; ".join(missed)
 
 
 def _name(work: SessionWork) -> str:
