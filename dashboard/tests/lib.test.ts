@@ -13,9 +13,71 @@ import {
   shortId,
   words,
 } from "../src/lib/format";
-import { sessionsOf } from "../src/lib/timeline";
+import { markAt, marksOf, standingAt } from "../src/lib/replay";
+import { type SessionSpan, sessionsOf } from "../src/lib/timeline";
 import { curves } from "../src/lib/usage";
 import { event, finished, START, started } from "./make";
+
+group("a replay", () => {
+  const decision = (id: string, second: number) => ({
+    id,
+    description: `decided ${id}`,
+    rationale: "because",
+    decision_type: "approach" as const,
+    timestamp: new Date(START + second * 1000).toISOString(),
+    alternatives_considered: null,
+    task_id: "a",
+    evidence: [],
+  });
+  const usage = (seq: number, context_utilization: number) =>
+    event(seq, { type: "usage_reported", usage: { context_utilization } });
+  const events = [
+    event(1, { type: "workflow_created", issue: { id: "x", title: "X" } }),
+    started(2, "a"),
+    usage(3, 0.25),
+    event(4, { type: "decision_recorded", decision: decision("d1", 4) }),
+    finished(6, "a"),
+    started(7, "b"),
+    finished(9, "b", "failed", "exit code 1"),
+    event(10, { type: "workflow_paused", session_number: 1, snapshot_id: "s", trigger: "failure" }),
+    event(20, { type: "workflow_resumed", session_number: 2 }),
+    started(21, "b", 2),
+    event(22, { type: "decision_recorded", decision: decision("d3", 22) }),
+  ];
+  const [first, second] = sessionsOf(events) as [SessionSpan, SessionSpan];
+  const at = (seconds: number) => START + seconds * 1000;
+
+  test("names what mattered in its session, and what was found only later", () => {
+    const found = { decisions: [decision("d1", 4), decision("late", 8)], errors: [] };
+    const marks = marksOf(first, at(10), events, found);
+    expect(marks.map((mark) => mark.title)).toEqual([
+      "Decided: decided d1",
+      "Decided: decided late",
+      "Task b failed",
+      "Paused, session 1",
+    ]);
+    expect(marks.map((mark) => mark.taskId)).toEqual(["a", "a", "b", null]);
+    expect(marksOf(second, at(30), events, found).map((mark) => mark.decision?.id)).toEqual(["d3"]);
+  });
+
+  test("what has no time of its own is at the end, and never outside", () => {
+    const found = { decisions: [decision("late", 500)] };
+    expect(marksOf(first, at(10), events, found).at(-1)?.at).toBe(at(10));
+  });
+
+  test("tells how things stood at any moment", () => {
+    const standing = (seconds: number) => standingAt(first, events, at(seconds));
+    expect(standing(1)).toEqual({ running: [], completed: 0, failed: 0, context: null });
+    expect(standing(5)).toEqual({ running: ["a"], completed: 0, failed: 0, context: 0.25 });
+    expect(standing(8)).toMatchObject({ running: ["b"], completed: 1, failed: 0 });
+    expect(standing(10)).toMatchObject({ running: [], completed: 1, failed: 1 });
+  });
+
+  test("shows the last mark before a moment", () => {
+    const marks = marksOf(first, at(10), events, undefined);
+    expect([markAt(marks, at(3)), markAt(marks, at(4)), markAt(marks, at(100))]).toEqual([-1, 0, 2]);
+  });
+});
 
 group("formats", () => {
   test.each([

@@ -9,14 +9,18 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from e2e.browser import PATIENCE, ROOT, Complaints, Server, faults_by_axe
+from holdfast.model.findings import Evidence
 from holdfast.project.settings import load_settings
 from sample import PLAN, History, make_project
+from sample import _second_decision as second_decision
 
 PICTURES = ROOT / ".cache" / "pictures"
 
@@ -29,6 +33,7 @@ class Sample:
     history: str
     running: str
     snapshots: list[str]
+    paused_at: str = ""
 
     @property
     def paths(self) -> dict[str, str]:
@@ -44,6 +49,7 @@ class Sample:
             "task-running": f"{now}/tasks/test",
             "events": f"{past}/events",
             "sessions": f"{past}/sessions",
+            "replay": f"{past}/sessions?at={quote(self.paused_at)}",
             "snapshots": f"{past}/snapshots",
             "usage": f"{past}/usage",
             "usage-none": f"{now}/usage",
@@ -70,6 +76,7 @@ READY = {
     "events": ".event",
     "tasks": ".task",
     "sessions": ".lane-bar",
+    "replay": ".mark-detail",
     "resume": "pre.context",
     "snapshot": "pre.context",
     "snapshot-journal": ".journal li",
@@ -94,7 +101,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sample]:
     write_agent_session(folder / "home", project)
     # Somebody touched a file since the pause: the resume must warn of it.
     (folder / "shop" / "refunds.py").write_text("class Refund: ...\n")
-    yield Sample(server, history, running, [one["id"] for one in found])
+    yield Sample(server, history, running, [one["id"] for one in found], found[-1]["created_at"])
     server.cancel_all()
     server.stop()
 
@@ -273,6 +280,59 @@ def test_graph_on_a_phone_goes_down_and_shows_more_than_one_task(
         expect(page.get_by_role("link", name="Output, changes, attempts")).to_be_in_viewport()
         page.screenshot(path=pictures / "graph-on-a-phone-task.png")
         assert faults_by_axe(page) == []
+
+
+AGENT_SESSION = "0b8f5c1e-6a4f-4a53-9f0e-0d6f3a1c2b4d"
+
+
+def test_a_session_is_replayed_with_its_decisions_and_what_they_rest_on(
+    served: Server, browser: Browser, complaints: Complaints, pictures: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By keyboard: from the time line to a decision, to the words it rests on, and to its task."""
+    made = second_decision("d2", datetime.now(UTC))
+    cited = made.model_copy(update={"evidence": (Evidence(source=AGENT_SESSION, messages=(1,)),)})
+    monkeypatch.setattr("sample._second_decision", lambda _, at: cited.model_copy(update={"timestamp": at}))
+    shop = make_project(served.project.parent / "shop")
+    flow = History(load_settings({"HOLDFAST_HOME": str(served.home)}, served.project), shop).write()
+    write_agent_session(served.home, shop)
+    with browser.new_context(viewport={"width": 390, "height": 860}) as context:
+        context.set_default_timeout(PATIENCE)
+        page = context.new_page()
+        complaints.watch(page)
+        served.let_in(page)
+        page.goto(f"{served.url}/workflows/{flow}/sessions")
+        newest = page.locator(".session").first
+        newest.get_by_role("button", name="Replay").press("Enter")
+        replay = newest.get_by_role("region", name="Replay of session")
+        moment = replay.get_by_role("slider", name="Moment")
+        expect(moment).to_have_attribute("aria-valuetext", re.compile("nothing running, 0 completed"))
+        shown = replay.locator('[aria-current="true"]')
+        replay.get_by_role("button", name="idempotency key").press("Enter")
+        expect(moment).to_have_attribute("aria-valuetext", re.compile("1 completed"))
+        replay.get_by_role("button", name="Previous").press("Enter")
+        expect(shown).not_to_contain_text("idempotency key")
+        replay.get_by_role("button", name="Next").press("Enter")
+        expect(shown).to_contain_text("Clients retry on a timeout")
+        expect(shown.get_by_role("link", name="Task api")).to_be_visible()
+        shown.get_by_role("button", name="Evidence: 1 message").press("Enter")
+        expect(shown.locator(".said")).to_contain_text("I decided to answer from a cache")
+        page.screenshot(path=pictures / "replay-phone.png", full_page=True)
+        assert faults_by_axe(page) == []
+        assert page.evaluate("() => document.documentElement.scrollWidth - window.innerWidth") <= 0
+        page.set_viewport_size({"width": 1280, "height": 860})
+        page.screenshot(path=pictures / "replay-wide.png", full_page=True)
+        moment.press("End")
+        expect(moment).to_have_attribute("aria-valuetext", re.compile("nothing running, 3 completed"))
+        moment.press("Home")
+        replay.get_by_role("button", name="Play").press("Enter")
+        expect(moment).not_to_have_attribute("aria-valuetext", re.compile("nothing running, 0 completed"))
+        replay.get_by_role("button", name="Stop").press("Enter")
+        # And back from where the decision is listed.
+        last = served.ask(f"/api/workflows/{flow}/snapshots")["snapshots"][-1]["id"]
+        page.goto(f"{served.url}/workflows/{flow}/snapshots/{last}")
+        decision = page.get_by_role("listitem").filter(has_text="idempotency key")
+        decision.get_by_role("link", name="In the replay").click()
+        expect(page.locator('.mark[aria-current="true"]')).to_contain_text("idempotency key")
 
 
 @pytest.mark.some_of("tab")

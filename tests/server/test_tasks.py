@@ -159,6 +159,26 @@ def test_conversation_of_an_attempt(worked: Served, settings: Settings, tmp_path
     assert worked.ask("GET", "/api/workflows/wf_1/conversation?task_id=b").code == "not_found"
 
 
+def test_evidence_of_a_finding(worked: Served, settings: Settings, tmp_path: Path) -> None:
+    of_it = f"/api/workflows/wf_1/evidence?source={SESSION}"
+    assert worked.ask("GET", f"{of_it}&message=1").code == "not_found", "the record is not on this machine"
+    said: list[tuple[int, str, object]] = [
+        (1, "user", "Cache it"),
+        (2, "assistant", f"I use a cache {KEY}"),
+        (3, "user", "Good"),
+    ]
+    write_conversation(tmp_path, settings.project, said)
+    (cited,) = worked.get(f"{of_it}&message=1&message=77")["messages"]
+    assert (cited["number"], cited["role"]) == (1, "assistant")
+    assert cited["text"].startswith("I use a cache")
+    assert KEY not in cited["text"]
+    for odd in ("", "&message=-1", "&message=x", "&message=1" * 51):
+        assert worked.ask("GET", f"{of_it}{odd}").status == 422
+    odd_source = "/api/workflows/wf_1/evidence?message=1&source=" + quote("../../../etc/passwd", safe="")
+    assert worked.ask("GET", odd_source).code == "not_found"
+    assert worked.ask("GET", f"/api/workflows/nope/evidence?source={SESSION}&message=1").code == "not_found"
+
+
 def test_changed_files_undo_and_redo(program: Served, place: Place) -> None:
     """Over the API as the page does it, with a real worker."""
     steps = [

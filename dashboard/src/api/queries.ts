@@ -6,7 +6,7 @@ import {
   queryOptions,
 } from "@tanstack/react-query";
 import { answered, api, toShow } from "./client";
-import type { ContextEdits, WorkflowStatus } from "./types";
+import type { ContextEdits, Evidence, WorkflowStatus } from "./types";
 
 const PAGE = 50;
 const SESSIONS = 25;
@@ -102,6 +102,22 @@ export const conversationOf = (id: string, task_id: string, attempt: number) =>
     initialPageParam: null as number | null,
     getNextPageParam: (page) => (page.first > 0 ? page.first : null),
   });
+
+/** What a finding cites, out of the agent's own record. */
+export const evidenceOf = (id: string, { source, messages }: Evidence) =>
+  queryOptions({
+    queryKey: ["evidence", id, source, messages],
+    queryFn: ({ signal }) =>
+      answered(
+        api.GET("/api/workflows/{workflow_id}/evidence", {
+          params: { path: { workflow_id: id }, query: { source, message: messages.slice(0, MOST_CITED) } },
+          signal,
+        }),
+      ),
+    retry: false,
+    staleTime: 60_000,
+  });
+const MOST_CITED = 50;
 
 export const diffOfChange = (transaction_id: string, change: string, project: string) =>
   queryOptions({

@@ -569,6 +569,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/workflows/{workflow_id}/evidence": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Evidence
+         * @description The messages that a decision or an error of this workflow cites; without secrets.
+         *
+         *     As far as the agent's own record is on the server's machine.
+         */
+        get: operations["get_evidence"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/workflows/{workflow_id}/fork": {
         parameters: {
             query?: never;
@@ -1860,6 +1882,19 @@ export interface components {
              * Source
              * @description The transcript or journal it was found in
              */
+            source: string;
+        };
+        /**
+         * EvidenceMessages
+         * @description What a finding rests on, as the agent's own record has it; its texts are not to be trusted.
+         */
+        EvidenceMessages: {
+            /**
+             * Messages
+             * @description Those that are still in the record; `number` is the position in it
+             */
+            messages: components["schemas"]["ConversationMessage"][];
+            /** Source */
             source: string;
         };
         /**
@@ -5056,6 +5091,7 @@ export type Event = components['schemas']['Event'];
 export type EventPage = components['schemas']['EventPage'];
 export type EventsMessage = components['schemas']['EventsMessage'];
 export type Evidence = components['schemas']['Evidence'];
+export type EvidenceMessages = components['schemas']['EvidenceMessages'];
 export type FactChange = components['schemas']['FactChange'];
 export type Failure = components['schemas']['Failure'];
 export type Fault = components['schemas']['Fault'];
@@ -7687,6 +7723,96 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["EventPage"];
+                };
+            };
+            /** @description the request is malformed, or its body is not JSON */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description missing or wrong token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the Host or Origin is not allowed, or the token does not allow this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the request is invalid; `faults` says where */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the stored data is damaged, or an internal error occurred */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description the database cannot be reached */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    get_evidence: {
+        parameters: {
+            query: {
+                /** @description As it cites them */
+                message: number[];
+                /** @description As the finding names it */
+                source: string;
+            };
+            header?: never;
+            path: {
+                workflow_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EvidenceMessages"];
                 };
             };
             /** @description the request is malformed, or its body is not JSON */

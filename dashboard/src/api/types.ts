@@ -21,6 +21,8 @@ export type {
   DiffHunk,
   EditedContext,
   ErrorRecord,
+  Evidence,
+  EvidenceMessages,
   Fidelity,
   Health,
   Journal,

@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { answered, api } from "../api/client";
 import { contextOf, journalOf, refresh, snapshot, snapshotsOf } from "../api/queries";
@@ -10,6 +10,7 @@ import { useTitle } from "../lib/use-title";
 import { Dialog, Facts, Section } from "../parts/bits";
 import { ContextView, CostLine } from "../parts/ContextView";
 import { Drift } from "../parts/Drift";
+import { EvidenceList } from "../parts/EvidenceList";
 import { Shown } from "../parts/states";
 import { TaskTable } from "../parts/TaskTable";
 import { complain, say } from "../parts/toasts";
@@ -227,7 +228,9 @@ function Findings({ snapshot: shown }: { snapshot: SessionSnapshot }) {
         {decisions.length === 0 && <p className="muted">None were found.</p>}
         <ul className="findings">
           {decisions.map((one) => (
-            <DecisionItem key={one.id} one={one} />
+            <DecisionItem key={one.id} one={one}>
+              <Grounds id={shown.workflow_id} one={one} />
+            </DecisionItem>
           ))}
         </ul>
       </Section>
@@ -235,7 +238,9 @@ function Findings({ snapshot: shown }: { snapshot: SessionSnapshot }) {
         {errors.length === 0 && <p className="muted">None were found.</p>}
         <ul className="findings">
           {errors.map((one) => (
-            <ErrorItem key={one.id} one={one} />
+            <ErrorItem key={one.id} one={one}>
+              <Grounds id={shown.workflow_id} one={one} />
+            </ErrorItem>
           ))}
         </ul>
       </Section>
@@ -260,7 +265,17 @@ function Findings({ snapshot: shown }: { snapshot: SessionSnapshot }) {
   );
 }
 
-export function DecisionItem({ one }: { one: Decision }) {
+/** The messages it rests on, and the moment of it in its session. */
+function Grounds({ id, one }: { id: string; one: Decision | ErrorRecord }) {
+  return (
+    <>
+      <EvidenceList id={id} evidence={one.evidence ?? []} />
+      <Link href={`/workflows/${id}/sessions?at=${encodeURIComponent(one.timestamp)}`}>In the replay</Link>
+    </>
+  );
+}
+
+export function DecisionItem({ one, children }: { one: Decision; children?: ReactNode }) {
   return (
     <li>
       <span className="tag">{words(one.decision_type)}</span> <strong>{one.description}</strong>
@@ -268,17 +283,19 @@ export function DecisionItem({ one }: { one: Decision }) {
       {(one.alternatives_considered?.length ?? 0) > 0 && (
         <p className="muted">Instead of: {one.alternatives_considered?.join("; ")}</p>
       )}
+      {children}
     </li>
   );
 }
 
-export function ErrorItem({ one }: { one: ErrorRecord }) {
+export function ErrorItem({ one, children }: { one: ErrorRecord; children?: ReactNode }) {
   return (
     <li>
       <span className={`tag tag-${one.resolution}`}>{words(one.resolution)}</span>{" "}
       <strong>{one.error_type}</strong>
       <p>{one.error_message}</p>
       {one.resolution_notes && <p className="muted">{one.resolution_notes}</p>}
+      {children}
     </li>
   );
 }

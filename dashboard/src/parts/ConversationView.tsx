@@ -15,8 +15,6 @@ export function ConversationView({ query }: { query: Query }) {
   const pages = [...query.data.pages].reverse();
   const messages = pages.flatMap((page) => page.messages);
   const newest = query.data.pages[0];
-  const results = new Map(messages.flatMap((one) => one.results.map((result) => [result.call_id, result])));
-  const joined = new Set(messages.flatMap((one) => one.calls.map((call) => call.id)));
   return (
     <div className="stack">
       <p className="muted">
@@ -33,12 +31,21 @@ export function ConversationView({ query }: { query: Query }) {
           {query.isFetchingNextPage ? "Loading…" : `Show earlier (${count(messages[0]?.number ?? 0)})`}
         </button>
       )}
-      <ol className="talk">
-        {messages.map((one) => (
-          <Message key={one.number} one={one} results={results} joined={joined} />
-        ))}
-      </ol>
+      <Talk messages={messages} />
     </div>
+  );
+}
+
+/** In the order of the record; what a tool returned stands below its call. */
+export function Talk({ messages }: { messages: readonly ConversationMessage[] }) {
+  const results = new Map(messages.flatMap((one) => one.results.map((result) => [result.call_id, result])));
+  const joined = new Set(messages.flatMap((one) => one.calls.map((call) => call.id)));
+  return (
+    <ol className="talk">
+      {messages.map((one) => (
+        <Message key={one.number} one={one} results={results} joined={joined} />
+      ))}
+    </ol>
   );
 }
 

@@ -1,10 +1,12 @@
-import { useMemo } from "react";
+import { useCallback, useMemo, useState } from "react";
 import { Link } from "wouter";
 import type { WorkflowEvent } from "../api/types";
 import { TRIGGERS } from "../lib/describe";
 import { counted, duration, moment, neutral } from "../lib/format";
 import { type SessionSpan, sessionsOf, type TaskRun } from "../lib/timeline";
+import { useParam } from "../lib/use-param";
 import { Status, useNow } from "./bits";
+import { SessionReplay } from "./SessionReplay";
 import { Loading } from "./states";
 
 const MOST_BARS = 400;
@@ -21,6 +23,7 @@ export function SessionTimeline({
 }) {
   const sessions = useMemo(() => sessionsOf(events), [events]);
   const now = useNow();
+  const [wanted, setWanted] = useParam("at");
   if (sessions.length === 0) return <Loading what="sessions" />;
   return (
     <ol className="sessions">
@@ -29,6 +32,9 @@ export function SessionTimeline({
           key={`${session.number}-${session.from}`}
           id={id}
           session={session}
+          events={events}
+          wanted={wanted}
+          setWanted={setWanted}
           end={
             session.to ??
             (isRunning && index === 0 ? Math.max(now, lastMoment(session)) : lastMoment(session))
@@ -43,7 +49,26 @@ function lastMoment(session: SessionSpan): number {
   return session.runs.reduce((latest, run) => Math.max(latest, run.to ?? run.from), session.from);
 }
 
-function Session({ id, session, end }: { id: string; session: SessionSpan; end: number }) {
+interface Properties {
+  id: string;
+  session: SessionSpan;
+  end: number;
+  events: readonly WorkflowEvent[];
+  /** A moment in the address, as a link to it names it. */
+  wanted: string;
+  setWanted: (value: string) => void;
+}
+
+function Session({ id, session, end, events, wanted, setWanted }: Properties) {
+  const named = Date.parse(wanted);
+  const isNamed = named >= session.from && named <= end;
+  const [at, setAt] = useState<number | null>(isNamed ? named : null);
+  const move = useCallback((to: number) => setAt(to), []);
+  const isOpen = at !== null;
+  const toggle = () => {
+    setAt(isOpen ? null : session.from);
+    setWanted("");
+  };
   const finished = session.runs.filter((run) => run.outcome === "completed").length;
   const failed = session.runs.filter((run) => run.outcome === "failed").length;
   return (
@@ -57,7 +82,22 @@ function Session({ id, session, end }: { id: string; session: SessionSpan; end: 
         {counted(finished, "task")} completed{failed > 0 && `, ${failed} failed`}
         {session.takeovers > 0 && `, taken over ${counted(session.takeovers, "time")}`}
       </p>
-      <Lanes runs={session.runs} from={session.from} to={end} />
+      <Lanes runs={session.runs} from={session.from} to={end} at={at} />
+      <div>
+        <button type="button" className="small" aria-expanded={isOpen} onClick={toggle}>
+          {isOpen ? "Close the replay" : "Replay"}
+        </button>
+      </div>
+      {isOpen && (
+        <SessionReplay
+          id={id}
+          session={session}
+          end={end}
+          events={events}
+          at={Math.min(at, end)}
+          onMove={move}
+        />
+      )}
       {session.ending === "paused" && (
         <p>
           Paused because {TRIGGERS[session.trigger ?? ""] ?? session.trigger}
@@ -80,7 +120,17 @@ function Session({ id, session, end }: { id: string; session: SessionSpan; end: 
 }
 
 /** Tasks as bars over time, each in the first lane that is free. */
-function Lanes({ runs, from, to }: { runs: readonly TaskRun[]; from: number; to: number }) {
+function Lanes({
+  runs,
+  from,
+  to,
+  at,
+}: {
+  runs: readonly TaskRun[];
+  from: number;
+  to: number;
+  at: number | null;
+}) {
   const shown = runs.slice(-MOST_BARS);
   if (shown.length === 0) return <p className="muted">No task was started.</p>;
   const span = Math.max(1, to - from);
@@ -109,6 +159,7 @@ function Lanes({ runs, from, to }: { runs: readonly TaskRun[]; from: number; to:
           {width > 4 && neutral(run.taskId)}
         </span>
       ))}
+      {at !== null && <span className="lane-moment" style={{ left: `${(100 * (at - from)) / span}%` }} />}
     </div>
   );
 }

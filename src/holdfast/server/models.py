@@ -663,6 +663,15 @@ class ConversationMessage(Value):
     results: tuple[ConversationResult, ...]
 
 
+class EvidenceMessages(Value):
+    """What a finding rests on, as the agent's own record has it; its texts are not to be trusted."""
+
+    source: str
+    messages: tuple[ConversationMessage, ...] = Field(
+        description="Those that are still in the record; `number` is the position in it"
+    )
+
+
 class Conversation(Value):
     """Texts are those of the agent, its tools and its user: not to be trusted."""
 

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
+from pydantic import Field
 
 from holdfast.base.errors import HoldfastError, NotFoundError
 from holdfast.base.redact import redact
@@ -35,6 +36,7 @@ from holdfast.server.models import (
     ConversationCall,
     ConversationMessage,
     ConversationResult,
+    EvidenceMessages,
     RecordedChange,
     TaskAttempt,
     TaskConversation,
@@ -56,6 +58,7 @@ from holdfast.workflows.task_log import TaskOutput
 router = APIRouter(prefix="/api/workflows/{workflow_id}", tags=["tasks"])
 
 TaskId = Annotated[str, Query(min_length=1, max_length=10_000, description="The task's id in the plan")]
+EvidenceNumber = Annotated[int, Field(ge=0, le=1_000_000_000)]
 Attempt = Annotated[int | None, Query(ge=1, le=1_000_000, description="Default: the last one")]
 
 
@@ -302,6 +305,32 @@ def get_conversation(
     messages = _messages(desk, workflow, spoken)
     within = (one for one in messages if _is_within(one, found.started_at, found.ended_at))
     return page_of(spoken, within, before, limit)
+
+
+@router.get("/evidence", responses=documented(404, 422))
+def get_evidence(
+    workflow_id: str,
+    desk: AtDesk,
+    source: Annotated[str, Query(min_length=1, max_length=1_000, description="As the finding names it")],
+    message: Annotated[
+        list[EvidenceNumber], Query(min_length=1, max_length=50, description="As it cites them")
+    ],
+) -> EvidenceMessages:
+    """The messages that a decision or an error of this workflow cites; without secrets.
+
+    As far as the agent's own record is on the server's machine.
+    """
+    workflow = desk.store.workflow(workflow_id)
+    reports = desk.store.events(workflow_id=workflow_id, types=("agent_session_reported",))
+    agents = {
+        event.entry.agent_session_id: agent_called(event.entry.agent)
+        for event in reports
+        if isinstance(event.entry, AgentSessionReported)
+    }
+    spoken = TaskConversation(agent=agents.get(source, ""), session_id=source)
+    wanted = frozenset(message)
+    cited = [one for one in _messages(desk, workflow, spoken) if one.index in wanted]
+    return EvidenceMessages(source=source, messages=tuple(_told(one.index, one) for one in cited))
 
 
 def _messages(desk: AppState, workflow: Workflow, spoken: TaskConversation) -> Iterator[Message]:
