@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from holdfast.base.errors import HoldfastError
+from holdfast.base.redact import redact
 from holdfast.capture.files import FileTracker, changed_modes, list_folder
 from holdfast.capture.git import capture_git_state, hidden_changes, is_ignored, uncompared_files, untracked_in
 from holdfast.model.git import GitState, decode_path
@@ -157,4 +158,5 @@ def _named(what: str, paths: Iterable[str]) -> Iterator[str]:
     found = list(paths)
     if found:
         more = f" and {len(found) - _MOST_FILES_NAMED} more" if len(found) > _MOST_FILES_NAMED else ""
-        yield f"{what}: {', '.join(found[:_MOST_FILES_NAMED])}{more}."
+        names = dict.fromkeys(redact(one)[0] for one in found[:_MOST_FILES_NAMED])  # agents are told them
+        yield f"{what}: {', '.join(names)}{more}."
