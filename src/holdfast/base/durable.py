@@ -46,15 +46,15 @@ def private_folder(path: Path) -> Path:
     return path
 
 
-def private_folders(*paths: Path) -> None:
-    """Several at once wait for the disk a few times, and not once each."""
+def private_folders(*paths: Path, is_lasting: bool = True) -> None:
+    """Several at once wait for the disk a few times, not once each; not at all where none need be lasting."""
     changed: dict[Path, None] = {}
     for path in paths:
         with storage_errors(f"make the folder {path}"):
             changed |= dict.fromkeys(_make_folders(path, PRIVATE_FOLDER))
             if path.is_symlink():
                 raise OSError(errno.ELOOP, "it is a symbolic link")
-    for folder in changed:
+    for folder in changed if is_lasting else ():
         with storage_errors(f"make a folder in {folder}"):
             sync_folder(folder)
 

@@ -17,7 +17,7 @@ from hashlib import sha256
 from pathlib import Path
 from urllib.parse import quote
 
-from holdfast.base.durable import open_to_append, private_folder, read_file, replace_file
+from holdfast.base.durable import open_to_append, private_folders, read_file, replace_file
 from holdfast.base.errors import StorageError
 
 KEPT_BYTES = 256 << 10
@@ -44,12 +44,18 @@ class TaskLog:
         self._end = self._beginning.with_name(f"{name}.end")
 
     def begin(self) -> None:
+        """An empty log tells that nothing was printed. Only the first task has to make its folder."""
         with contextlib.suppress(OSError, StorageError):
-            private_folder(self._beginning.parents[1])
-            private_folder(self._beginning.parent)
-            self._append(self._beginning, b"")
+            try:
+                self._append(self._beginning, b"")
+            except FileNotFoundError:
+                # Nothing in it waits for the disk, so it need not either.
+                private_folders(self._beginning.parents[1], self._beginning.parent, is_lasting=False)
+                self._append(self._beginning, b"")
 
     def append(self, text: str) -> None:
+        if not text:
+            return
         data = text.encode("utf-8", "replace")
         with contextlib.suppress(OSError, StorageError):
             room = max(0, KEPT_BYTES - self._beginning.stat().st_size)
@@ -107,7 +113,8 @@ class CleanLog:
 
     def close(self) -> None:
         held, self._held = self._held, ""
-        self._log.append(self._clean(held))
+        if held:
+            self._log.append(self._clean(held))
 
 
 def _text(data: bytes) -> str:
