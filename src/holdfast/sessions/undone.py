@@ -7,7 +7,7 @@ before is none of what it left. Whoever goes on with a plan, or tells where it s
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -23,9 +23,11 @@ from holdfast.project.formats import origin_of, plan_branches
 from holdfast.project.layout import ProjectLayout
 from holdfast.sessions.standing import may_be_undone
 from holdfast.undo.ledger import Transaction, fold
-from holdfast.undo.state import LedgerEntry, TasksEnded, task_name, told
+from holdfast.undo.plan import touched_by
+from holdfast.undo.state import LedgerEntry, PathChange, TasksEnded, task_name, told
 from holdfast.undo.transactions import SideCar
 
+ContentOf = Callable[[PathChange, Literal["before", "after"]], bytes | None]
 UndoneState = Literal["undone", "partly_undone", "cannot_tell"]
 
 _PATIENCE = 5.0
@@ -139,9 +141,10 @@ def undone_work(
         with SideCar(folder.parents[1], patience=_PATIENCE) as sidecar:
             number = workflow.session_count if session_number is None else session_number
             family = _recorded_of(sidecar, workflow.id, number)
+            family = [_without_notes(one) for one in family] if also_accepted else family
+            return judged(family, completed, sidecar.content)
     except HoldfastError as error:
         return UndoneWork(unknown=error.message)
-    return judged([_without_notes(one) for one in family] if also_accepted else family, completed)
 
 
 def _recorded_of(sidecar: SideCar, workflow_id: str, session_number: int) -> list[Transaction]:
@@ -211,8 +214,9 @@ def session_of(transaction_id: str, workflow_id: str) -> int:
     return int(number) if number.isdigit() else 0
 
 
-def judged(family: Sequence[Transaction], completed: Sequence[Task]) -> UndoneWork:
-    """Costs what the plan's own transactions cost to look through once."""
+def judged(family: Sequence[Transaction], completed: Sequence[Task], content: ContentOf) -> UndoneWork:
+    """Costs what the plan's own transactions cost to look through once; `content` is asked only for files of
+    which some lines were undone."""
     books = [_Book(one) for one in family]
     by_task: dict[str, list[_Share]] = {}
     for book in books:
@@ -226,11 +230,12 @@ def judged(family: Sequence[Transaction], completed: Sequence[Task]) -> UndoneWo
         for piece in book.transaction.entries
         if piece.kind == "undo" and not piece.undoes and book.transaction.standing.get(piece.id)
     ]
+    lines = _Lines(sorted((one for book in books for one in book.transaction.entries), key=_number), content)
     found: list[UndoneTask] = []
     undos: dict[str, LedgerEntry] = {}
     for task in completed:
         shares = sorted(by_task.get(task_name(task.id), ()), key=lambda one: one.order)
-        one = _judged_task(task, shares, pieces, by_task, undos)
+        one = _judged_task(task, shares, pieces, by_task, lines, undos)
         if one is not None:
             found.append(one)
     newest_first = sorted(undos.values(), key=lambda one: (one.number, one.at), reverse=True)
@@ -326,6 +331,7 @@ def _judged_task(
     shares: Sequence[_Share],
     pieces: Sequence[LedgerEntry],
     by_task: Mapping[str, Sequence[_Share]],
+    lines: _Lines,
     undos: dict[str, LedgerEntry],
 ) -> UndoneTask | None:
     """None where its change stands. What would bring it back is added to `undos`."""
@@ -344,11 +350,68 @@ def _judged_task(
     for piece in pieces if own else ():
         touched = own & {change.path for change in piece.changes}
         if touched and end is not None and _comes_after(piece, end):
-            undos[piece.id] = piece
-            (unsure if _is_shared(touched, task_name(task.id), by_task) else lost).update(touched)
+            for path in touched:
+                name = task_name(task.id)
+                whose = lines.whose(piece, path) if _is_shared({path}, name, by_task) else frozenset({name})
+                if whose is None or name in whose:
+                    undos[piece.id] = piece
+                    (unsure if whose is None else lost).add(path)
     if lost:
         return UndoneTask(task.id, "partly_undone" if kept else "undone", tuple(told(lost)))
     return UndoneTask(task.id, "cannot_tell", tuple(told(unsure))) if unsure else None
+
+
+def _number(entry: LedgerEntry) -> int:
+    return entry.number
+
+
+@dataclass
+class _Lines:
+    """Whose the lines of a file are that several tasks changed."""
+
+    entries: Sequence[LedgerEntry]
+    """In the order in which they were recorded."""
+    content: ContentOf
+    _known: dict[tuple[str, str], frozenset[str] | None] = field(
+        default_factory=dict[tuple[str, str], frozenset[str] | None]
+    )
+
+    def whose(self, piece: LedgerEntry, path: str) -> frozenset[str] | None:
+        """The tasks whose lines this piece of an undo took back; None where nobody can tell."""
+        key = (piece.id, path)
+        if key not in self._known:
+            self._known[key] = self._found(piece, path)
+        return self._known[key]
+
+    def _found(self, piece: LedgerEntry, path: str) -> frozenset[str] | None:
+        if not piece.number:
+            return None
+        versions: list[tuple[str | None, bytes, bytes]] = []
+        for entry in (one for one in self.entries if one.number < piece.number):
+            is_sure = (
+                entry.kind == "change" and len(entry.tasks) == 1 and not entry.beside and not entry.doubt
+            )
+            for sides in self._sides(entry, path):
+                if sides is None:
+                    return None
+                versions.append((entry.tasks[0] if is_sure else None, *sides))
+        taken = [sides for sides in self._sides(piece, path) if sides is not None]
+        names = touched_by(versions, *taken[0]) if taken else {None}
+        return None if None in names else frozenset(one for one in names if one)
+
+    def _sides(self, entry: LedgerEntry, path: str) -> Iterator[tuple[bytes, bytes] | None]:
+        for change in entry.changes:
+            if change.path == path:
+                yield self._both(change)
+
+    def _both(self, change: PathChange) -> tuple[bytes, bytes] | None:
+        """None where one of them is not stored; a file that is not there has no lines."""
+        try:
+            before = self.content(change, "before") if change.before else b""
+            after = self.content(change, "after") if change.after else b""
+        except HoldfastError:
+            return None
+        return None if before is None or after is None else (before, after)
 
 
 def _comes_after(piece: LedgerEntry, end: _Share) -> bool:

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from itertools import pairwise
 
 from holdfast.base.text import shown_path
@@ -172,6 +173,64 @@ def without_hunks(before: bytes, after: bytes, hunks: Iterable[Hunk]) -> bytes:
         was, is_now = hunk.spans
         new[is_now] = old[was]
     return b"".join(new)
+
+
+_MOST_LINES = 5_000
+
+Version = tuple[str | None, bytes, bytes]
+"""Who changed a file, if it is to be known, and its content before and after."""
+
+
+def touched_by(versions: Sequence[Version], before: bytes, after: bytes) -> set[str | None]:
+    """Whose lines a change takes away, or brings back: as `git blame` tells, also of lines that are gone.
+
+    None is among them where somebody else had a hand in it, or nobody can tell.
+    """
+    lines, owners = list[bytes](), list[str | None]()
+    gaps: list[set[str | None]] = [set()]
+    """Who removed lines there, before each line and at the end."""
+    for who, old, new in (*versions, (None, before, before)):
+        for owner, content in ((None, old), (who, new)):
+            following = content.splitlines(keepends=True)
+            if len(following) > _MOST_LINES:
+                return {None}
+            if following != lines:
+                owners, gaps = _carried(lines, following, owners, gaps, owner)
+                lines = following
+    found: set[str | None] = set()
+    for tag, start, end, _, _ in _differences(lines, after.splitlines(keepends=True)):
+        if tag == "insert":
+            found |= gaps[start] or {None}
+        elif tag != "equal":
+            found.update(owners[start:end])
+    return found or {None}
+
+
+def _carried(
+    lines: Sequence[bytes],
+    following: Sequence[bytes],
+    owners: Sequence[str | None],
+    gaps: Sequence[set[str | None]],
+    owner: str | None,
+) -> tuple[list[str | None], list[set[str | None]]]:
+    """The owners of lines and gaps, after one more change."""
+    next_owners: list[str | None] = []
+    next_gaps: list[set[str | None]] = [set() for _ in range(len(following) + 1)]
+    for tag, start, end, to_start, to_end in _differences(lines, following):
+        if tag == "equal":
+            next_owners += owners[start:end]
+            for step in range(end - start):
+                next_gaps[to_start + step] |= gaps[start + step]
+        else:
+            next_owners += [owner] * (to_end - to_start)
+            if end > start:
+                next_gaps[to_end].update({owner}, *gaps[start:end])
+    next_gaps[-1] |= gaps[-1]
+    return next_owners, next_gaps
+
+
+def _differences(old: Sequence[bytes], new: Sequence[bytes]) -> Sequence[tuple[str, int, int, int, int]]:
+    return SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
 
 
 StepOutcome = tuple[FileState | None]
