@@ -89,6 +89,17 @@ def test_test_commands(command: str, is_test: bool):
         ("make -n test", "pytest"),
         ("pytest & wait", ""),
         ("pytest", "Command running in background with ID: b1. Output is being written to: /t/b1"),
+        ("pytest", "3 passed\nCommand was moved to the background (ID: b1) after running for 60s."),
+        (
+            "pytest",
+            "Command did not complete within its 60s timeout and was moved to the background (ID: b1).",
+        ),
+        (
+            "pytest",
+            "Command was manually backgrounded by user with ID: b1. Output is being written to: /t/b1",
+        ),
+        ("pytest", "The command had already ended when it was to be moved to the background."),
+        ("pytest", "Not started: this same command, in this directory, was moved to the background"),
     ],
 )
 @pytest.mark.parametrize("outcome", ["ok", "error"])

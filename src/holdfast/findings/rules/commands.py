@@ -103,8 +103,18 @@ _NARROWED = re.compile(
 _CUT = re.compile(r"\|\s*(?:grep|rg|sed|awk|cut|wc|jq|sort)\b")
 _FIRST_LINES = re.compile(r"\|\s*head\b(?:\s+-n?\s*(\d{1,5}))?")
 _LINES_OF_HEAD = 10
-_ONLY_STARTED = re.compile(r"\A\W{0,20}Command\b[^\n]{0,80}\bbackground", re.IGNORECASE)
-"""What agents answer to a command that goes on by itself."""
+_ONLY_STARTED = re.compile(
+    r"^\W{0,20}(?:The )?Command\b[^\n]{0,120}\bbackground|^\W{0,20}(?:<\w+>)?Not started: this same command",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""What agents answer to a command that goes on by itself, behind what it had printed by then."""
+_ANSWER_SCANNED = 1500
+
+
+def _goes_on(output: str) -> bool:
+    return bool(_ONLY_STARTED.search(head_and_tail(output, _ANSWER_SCANNED)))
+
+
 _COLORS = re.compile(r"\x1b\[[\d;]*m")
 _SOME_RAN = re.compile(
     r"\b[1-9]\d* (?:passed|passing|pass|failed|failing|xfailed|xpassed|ok)\b|^ok\s(?!.*\[no tests to run\])"
@@ -416,6 +426,7 @@ def check_run(
 ) -> TestRun:
     text = _COLORS.sub("", head_and_tail(output, _SCANNED))
     asked = _asked(command)
+    ended = ended and not _goes_on(text)
     failed = failed and ended and kind in asked.by_exit and (kind in asked.at_end or not _GREEN.search(text))
     failing = _without_parents(next(filter(None, found.groups()), "") for found in _FAILING.finditer(text))
     summaries = [one_line(line) for line in text.split("\n")[-_SUMMARY_LINES:] if _SUMMARY.search(line)]
@@ -466,7 +477,7 @@ _SUMMARY_KEPT = _COMPLAINT * _COMPLAINTS + 40
 def _is_proven(command: str, text: str, kind: CheckKind) -> bool:
     """Whether a run without a failure in its output is known to have passed."""
     line, asked = command[:_COMMAND_SCANNED], _asked(command)
-    if kind in asked.sent_off or _CUT.search(line) or _ONLY_STARTED.search(text):
+    if kind in asked.sent_off or _CUT.search(line):
         return False
     if kind == "test" and _ran_no_test(command, text):
         return False
@@ -498,7 +509,7 @@ def is_red(command: str, output: str) -> bool:
 
 def _only_started(command: str, output: str) -> bool:
     """Whether nothing is known to have come to its end, or nothing was asked for but a list."""
-    if _ONLY_STARTED.search(output) or _is_all_sent_off(command):
+    if _goes_on(output) or _is_all_sent_off(command):
         return True
     asked = _asked(command)
     if asked.awaited:
@@ -536,7 +547,7 @@ class Checks:
         for kind in check_kinds(command):
             if kind in asked.handed_on and not _TOLD.search(text):
                 continue  # somebody else may run it, or nobody
-            started = not ended or kind in asked.sent_off or bool(_ONLY_STARTED.search(text))
+            started = not ended or kind in asked.sent_off or _goes_on(text)
             key = (kind, same_command(command), started)
             self._newest.pop(key, None)
             self._newest[key] = _Run(index, command, failed, text, kind, not started)
