@@ -193,20 +193,23 @@ _LOOKED_AT = 20
 def left_out(store: Store, settings: Settings) -> LeftOut | None:
     """Of a copy beside its original only where nothing else was done in it: that cannot be put right."""
     files = SessionFiles(settings.layout.sessions)
-    flows = store.workflows(worktree=settings.worktree, limit=1000)
-    known = {line.session_id for flow in flows for line in store.snapshots(flow.id)}
     places: dict[str, str | None] = {}
     for session_id in files.session_ids()[:_LOOKED_AT]:
-        if session_id not in known and files.may_stand_in(session_id):
+        if not _is_known(store, session_id, settings.worktree) and files.may_stand_in(session_id):
             with suppress(HoldfastError):  # a damaged one is named by `doctor`
                 places[session_id] = _place(store, files, session_id, settings)
     here = {name: place for name, place in places.items() if place is None or not _is_there(place)}
     if here:
         return LeftOut(tuple(here), next(iter(here.values())), "holdfast reindex")
-    if not places or known:
+    if not places or store.workflows(worktree=settings.worktree, limit=1):
         return None
     newest, place = next(iter(places.items()))
     return LeftOut(tuple(places), place, f"holdfast context {newest}")
+
+
+def _is_known(store: Store, session_id: str, worktree: str) -> bool:
+    named = [line for line in store.find_snapshots(session_id) if line.session_id == session_id]
+    return any(store.workflow(line.workflow_id).worktree == worktree for line in named)
 
 
 def _place(store: Store, files: SessionFiles, session_id: str, settings: Settings) -> str | None:
