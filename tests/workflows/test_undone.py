@@ -371,6 +371,23 @@ def test_a_fork_knows_nothing_of_what_the_original_did_since(workshop: Workshop)
     assert states(workshop, copy) == {"t1": "undone"}
 
 
+@pytest.mark.parametrize("how", ["fork", "resume"])
+def test_a_task_that_ran_again_elsewhere_and_found_nothing_to_do_stands(workshop: Workshop, how: str) -> None:
+    """It ran for the first time in the copy, or since the older snapshot: its end was in no record."""
+    flow = workshop.run(plan_of("echo one > a", f"{FAILS} || echo two > b", "exit 4", pause_every=1))
+    workshop.resume(flow)
+    with workshop.service() as service:
+        first = service.snapshots(flow.id)[0]
+    workshop.place.ok("tx", "rollback", f"{flow.id}-s2", "--yes")
+    (workshop.project / "ready").touch()
+    if how == "fork":
+        flow = workshop.resume(fork_of(workshop, flow, "t2"))
+    else:
+        flow = workshop.resume(flow, snapshot_id=first.id)
+    assert workshop.tasks(flow)["t2"].status == "completed"
+    assert states(workshop, flow) == {}
+
+
 def test_a_fork_from_an_older_snapshot_knows_of_its_tasks(workshop: Workshop) -> None:
     flow = in_two_sessions(workshop)
     with workshop.service() as service:

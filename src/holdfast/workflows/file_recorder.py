@@ -18,6 +18,8 @@ from holdfast.base.errors import HoldfastError, IllegalTransitionError
 from holdfast.model.entry import Warned
 from holdfast.model.task import Task
 from holdfast.model.workflow import Workflow
+from holdfast.project.layout import ProjectLayout
+from holdfast.sessions.standing import may_be_undone
 from holdfast.sessions.undone import session_of
 from holdfast.undo.state import LedgerEntry, TasksEnded, task_name
 from holdfast.undo.transactions import SideCar, UndoOutcome
@@ -62,7 +64,7 @@ class FileRecorder:
         self._sidecar: SideCar | None = None
         self._transaction: str | None = None
         self._unlooked: list[Task] = []
-        self._is_noted = False
+        self._is_noted = self._notes_every_end = False
         self._unlooked_seconds = 0.0
         self._warnings: dict[str, bool] = {}
         """What could not be done, and whether it was told."""
@@ -77,6 +79,8 @@ class FileRecorder:
             if self._sidecar is None:
                 self._sidecar = SideCar(folder, clock=self._clock, patience=PATIENCE)
             self._transaction = self._sidecar.take_up(self._workflow_id, self._name)
+            # Then a task may run again of which something was undone, in a copy or from an older snapshot.
+            self._notes_every_end = may_be_undone(ProjectLayout(folder).sidecar, self._workflow_id)
 
         self._attempt("file changes made by tasks are not recorded", take_up)
 
@@ -89,7 +93,7 @@ class FileRecorder:
         they ended is recorded even where they changed nothing.
         """
         self._unlooked += ended
-        self._is_noted |= is_noted
+        self._is_noted |= is_noted or self._notes_every_end
         self._unlooked_seconds += seconds
         if self._transaction is None or self._unlooked_seconds < _INSTANT or not self._unlooked:
             return
