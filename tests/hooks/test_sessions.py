@@ -562,6 +562,17 @@ def test_what_git_brings_in_mid_session_is_said_at_the_next_thing_done(
     assert session.after_tool().out == ""
 
 
+@pytest.mark.parametrize("agent", ["codex", "gemini", "opencode"])
+def test_other_agents_are_told_of_it_after_a_tool_too(session: AgentSession, agent: str) -> None:
+    git(session, "init", "--quiet")
+    other = AgentSession(session.project, session.home, agent)
+    other.prompt()
+    other.after_tool()
+    pulled(other)
+    told = other.after_tool().data
+    assert "git tracks files in it" in (told["notice"] if agent == "opencode" else told["systemMessage"])
+
+
 @pytest.mark.parametrize("ended", [True, False])
 def test_a_session_that_ended_while_its_folder_was_foreign_is_not_called_killed(
     session: AgentSession, ended: bool

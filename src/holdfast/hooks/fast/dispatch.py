@@ -208,12 +208,14 @@ def dispatch(event: AgentEvent) -> HookAnswer:
 
 def _note_index(event: AgentEvent) -> None:
     """For the shell in front, which starts us again once git has written its index anew."""
-    if event.marks.index is None:
+    if not os.path.isdir(event.folder):
         return
-    path, written = event.marks.index
+    if event.marks.index is None:  # the folder has just been made
+        event.marks.foreign_because(event.project)
+    path, written = event.marks.index or ("", 0)
     note = event.note(formats.INDEX_SEEN)
     try:
-        if not os.path.isdir(event.folder) or (os.path.exists(note) and os.stat(note).st_mtime_ns == written):
+        if os.path.exists(note) and os.stat(note).st_mtime_ns == written:
             return
         from holdfast.hooks.fast import notes
 
