@@ -124,12 +124,14 @@ def test_what_was_recorded_reaches_the_next_session(project: Path, tool: str, be
     given, words = RECORDED[tool]
 
     async def use(client: Client) -> None:
-        await call(client, tool, **given)
+        assert "error" not in await call(client, tool, **given)
 
     async def ask(client: Client) -> None:
         assert words in await call(client, "context")
 
+    prepared = len(list(session.sessions.glob("*.context-*.md")))
     with_client(over_pipes(project), use)
+    assert len(list(session.sessions.glob("*.context-*.md"))) == prepared
     with_client(over_pipes(project), ask)
     for name in ("two", "three"):  # one that does nothing takes nothing away
         later = AgentSession(project, session.home, session_id=name, variables=session.variables)
@@ -146,7 +148,7 @@ def test_what_was_recorded_is_told_again_after_other_work_was_finished(project: 
 
     async def use(client: Client) -> None:
         for tool in ("record_decision", "record_constraint"):
-            await call(client, tool, **RECORDED[tool][0])
+            assert "error" not in await call(client, tool, **RECORDED[tool][0])
 
     home.mkdir()
     with_client(over_pipes(project), use)

@@ -14,7 +14,6 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, Literal
 
 import click
@@ -441,8 +440,10 @@ def _record(entry: Entry) -> dict[str, str]:
 
 def _add_to_newest(current: Settings, workflow_id: str, entry: Entry) -> None:
     """The next session may begin before another snapshot is taken, and without hooks nobody takes one."""
+    from holdfast.hooks.background_tasks import SessionWork, prepare_contexts
     from holdfast.hooks.fast.context import LIMITS, context_file
     from holdfast.model.entry import ConstraintPinned, DecisionRecorded, TodosSet
+    from holdfast.project.formats import UNKNOWN_SESSION
     from holdfast.sessions.contexts import newest_with_work
     from holdfast.sessions.enrich import add_to_snapshot
 
@@ -458,8 +459,9 @@ def _add_to_newest(current: Settings, workflow_id: str, entry: Entry) -> None:
     elif isinstance(entry, TodosSet):
         told["todos"] = entry.todos
     add_to_snapshot(current, newest.id, told)
-    for agent in LIMITS:  # they are compiled anew where they are needed
-        Path(context_file(str(current.layout.sessions), newest.session_id, agent)).unlink(missing_ok=True)
+    contexts = [context_file(str(current.layout.sessions), newest.session_id, agent) for agent in LIMITS]
+    if any(map(os.path.exists, contexts)):
+        prepare_contexts(SessionWork("", UNKNOWN_SESSION, str(current.project)), newest.session_id)
 
 
 def _trusted() -> Settings:
