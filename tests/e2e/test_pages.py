@@ -333,6 +333,10 @@ def test_a_session_is_replayed_with_its_decisions_and_what_they_rest_on(
         decision = page.get_by_role("listitem").filter(has_text="idempotency key")
         decision.get_by_role("link", name="In the replay").click()
         expect(page.locator('.mark[aria-current="true"]')).to_contain_text("idempotency key")
+        page.get_by_role("button", name="Close the replay").press("Enter")
+        expect(page.locator(".mark")).to_have_count(0)
+        page.goto(f"{served.url}/workflows/{flow}/sessions?at=2999-01-01T00:00:00Z")  # found after the pause
+        expect(page.locator('.mark[aria-current="true"]')).to_contain_text("Paused, session 3")
 
 
 @pytest.mark.some_of("tab")

@@ -1,4 +1,4 @@
-import { useCallback, useMemo, useState } from "react";
+import { useMemo, useState } from "react";
 import { Link } from "wouter";
 import type { WorkflowEvent } from "../api/types";
 import { TRIGGERS } from "../lib/describe";
@@ -24,6 +24,9 @@ export function SessionTimeline({
   const sessions = useMemo(() => sessionsOf(events), [events]);
   const now = useNow();
   const [wanted, setWanted] = useParam("at");
+  const named = Date.parse(wanted);
+  const meant = sessions.findLast((session) => session.from <= named);
+  const close = () => setWanted("");
   if (sessions.length === 0) return <Loading what="sessions" />;
   return (
     <ol className="sessions">
@@ -33,8 +36,8 @@ export function SessionTimeline({
           id={id}
           session={session}
           events={events}
-          wanted={wanted}
-          setWanted={setWanted}
+          named={session === meant ? named : null}
+          onClose={close}
           end={
             session.to ??
             (isRunning && index === 0 ? Math.max(now, lastMoment(session)) : lastMoment(session))
@@ -54,20 +57,19 @@ interface Properties {
   session: SessionSpan;
   end: number;
   events: readonly WorkflowEvent[];
-  /** A moment in the address, as a link to it names it. */
-  wanted: string;
-  setWanted: (value: string) => void;
+  /** A moment of it, as a link to it names it; what was found after the pause may bear a later time. */
+  named: number | null;
+  onClose: () => void;
 }
 
-function Session({ id, session, end, events, wanted, setWanted }: Properties) {
-  const named = Date.parse(wanted);
-  const isNamed = named >= session.from && named <= end;
-  const [at, setAt] = useState<number | null>(isNamed ? named : null);
-  const move = useCallback((to: number) => setAt(to), []);
+function Session({ id, session, end, events, named, onClose }: Properties) {
+  const [chosen, choose] = useState<number | null>(null);
+  const wanted = chosen ?? named;
+  const at = wanted === null ? null : Math.min(wanted, end);
   const isOpen = at !== null;
   const toggle = () => {
-    setAt(isOpen ? null : session.from);
-    setWanted("");
+    choose(isOpen ? null : session.from);
+    if (isOpen) onClose();
   };
   const finished = session.runs.filter((run) => run.outcome === "completed").length;
   const failed = session.runs.filter((run) => run.outcome === "failed").length;
@@ -89,14 +91,7 @@ function Session({ id, session, end, events, wanted, setWanted }: Properties) {
         </button>
       </div>
       {isOpen && (
-        <SessionReplay
-          id={id}
-          session={session}
-          end={end}
-          events={events}
-          at={Math.min(at, end)}
-          onMove={move}
-        />
+        <SessionReplay id={id} session={session} end={end} events={events} at={at} onMove={choose} />
       )}
       {session.ending === "paused" && (
         <p>
