@@ -6,6 +6,7 @@ by itself that this user's program wrote it.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -294,3 +295,43 @@ def test_a_foreign_folder_below_does_not_hide_the_users_own(victim: Place) -> No
     assert str(sub / ".holdfast") in told
     assert "mine" in session.fire("UserPromptSubmit", prompt="go on", cwd=str(sub)).context
     assert victim.run("remind").err == ""
+
+
+def test_planted_notes_of_an_agent_session_are_not_settled(victim: Place) -> None:
+    """They name a transcript: a session would be made of it, as that of an agent that was killed."""
+    line = {"type": "user", "isSidechain": False, "uuid": "u1", "sessionId": "evil"}
+    said = {**line, "timestamp": "2026-01-06T12:00:00.000Z", "message": {"role": "user", "content": WORDS}}
+    transcript = victim.project / "evil.jsonl"
+    transcript.write_text(json.dumps(said) + "\n")
+    who = f"claude-code\nevil\n{transcript}\n\n"
+    for name, text in (
+        ("who", who),
+        ("prompts", "3"),
+        ("handover", f"3\n{WORDS}"),
+        ("transaction", "claude"),
+    ):
+        plant(victim, f"state/hooks/evil/{name}", text)
+    session = agent_of(victim)
+    told = session.start().out + session.prompt("Go on").out
+    assert WORDS not in told
+    assert "was interrupted" not in told
+    assert not list(victim.sessions.glob("session-*.json"))
+    assert WORDS not in victim.ok("status").out + victim.ok("threads").out
+    session.fire("SessionEnd", reason="other")
+    assert "evil" not in victim.run("quiet", "status").out
+
+
+def test_a_planted_share_is_said_and_not_used(victim: Place, tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "--quiet", "--bare", tmp_path / "remote.git"], check=True)
+    victim.git("remote", "add", "origin", str(tmp_path / "remote.git"))
+    victim.paused("tool_call", reason="enough for today")
+    share = victim.project / ".holdfast" / "share"
+    subprocess.run(["git", "init", "--quiet", "--bare", "--template=", share], check=True)
+    (share / "name").write_text("copy_0123456789abcdef")
+    for words in (("share", "push"), ("share", "pull")):
+        result = victim.run(*words)
+        assert (result.code, "folder share was not created by you" in result.err) == (1, True), result
+    assert not list((tmp_path / "remote.git" / "refs").glob("holdfast/*"))
+    share.rename(tmp_path / "away")
+    assert victim.ok("share", "push").out.startswith("Shared 1 session")
+    assert victim.ok("share", "push").out.startswith("Shared 1 session")

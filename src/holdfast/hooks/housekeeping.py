@@ -28,6 +28,7 @@ from holdfast.project.formats import (
     TURN_OVER,
     TURNING,
 )
+from holdfast.project.trust import mark_notes
 
 TYPE_CHECKING = False
 
@@ -67,6 +68,7 @@ def presence(event: AgentEvent, answer: HookAnswer) -> None:  # noqa: ARG001
         notes.write(event.note(formats.STARTED_WITH), event.text("model").encode())
     pid, started = _agent_process(event)
     who = formats.render_who(event.agent, event.session, event.text("transcript_path"), pid, started)
+    mark_notes(event.folder)
     notes.write(event.note(formats.WHO), who)
 
 

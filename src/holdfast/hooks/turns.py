@@ -35,6 +35,7 @@ from holdfast.project.formats import (
     TURNING,
     WHO,
 )
+from holdfast.project.trust import are_own_notes
 from holdfast.transcripts import read_end
 from holdfast.undo.state import ending_file
 from holdfast.undo.transactions import SideCar
@@ -69,7 +70,7 @@ def named_files(project: Path) -> dict[str, NamedFiles]:
     found: dict[str, NamedFiles] = {}
     for path in (project / formats.FOLDER / formats.STATE / formats.HOOKS).glob(f"*/{TRANSACTION}"):
         turn = _text(path.with_name(RECORDING)) or _text(path.with_name(ENDING))
-        if turn:
+        if turn and are_own_notes(str(path.parent)):
             named: dict[Reach, set[bytes]] = {"file": set(), "whole": set(), "new": set(), "mode": set()}
             for name, reach in _paths(path.with_name(NAMED), project):
                 named[reach].add(name)

@@ -45,7 +45,7 @@ _IGNORE = ".gitignore"
 _IGNORES_ALL = b"*\n"
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 _PARTS = (SESSIONS, STATE, f"{STATE}/{HOOKS}", SIDECAR, SHARE)
-_PARTS_WITH_MARK = (SIDECAR,)
+_PARTS_WITH_MARK = (SIDECAR, SHARE)
 _BEFORE_MARK = {MARK, "holdfast.lock"}
 """What a part may hold that was made by somebody who was killed before marking it."""
 _NO_MARK = "it was not created by you on this machine (a copy, from elsewhere, or from an older version)"
@@ -191,6 +191,7 @@ class Trust:
         try:
             with _Lock(self._writable()):
                 _mark_parts(folder)
+                _mark_all_notes(folder)
                 _mark_sessions(folder)
                 record.accept(record.accepted | {_PROVES})
                 self._write_record(record)
@@ -450,12 +451,37 @@ def _own_mark(folder: str) -> str:
 
 
 def _is_proved(part: str, mark: str, name: str) -> bool:
-    return read_plain(os.path.join(part, MARK), most=64) == _proof(mark, name)
+    return read_plain(os.path.join(part, MARK), most=512) == _proof(mark, name)
 
 
 def _proof(mark: str, what: str) -> bytes:
     """More than the mark: an archive may hold a second name for the file with that."""
     return f"{mark} {what}\n".encode()
+
+
+def mark_notes(notes: str) -> None:
+    """Before anything that counts is in the folder of notes of an agent session."""
+    folder, name = _folder_and_name(notes)
+    mark_part(folder, name)
+
+
+def are_own_notes(notes: str) -> bool:
+    """Whether this user's program made them: they name a transcript, and what is in it is told to agents."""
+    folder, name = _folder_and_name(notes)
+    mark = _mark_in(folder)
+    return bool(mark) and _is_proved(notes, mark, name)
+
+
+def _folder_and_name(notes: str) -> tuple[str, str]:
+    folder, key = os.path.split(notes)
+    return os.path.dirname(os.path.dirname(folder)), f"{STATE}/{HOOKS}/{key}"
+
+
+def _mark_all_notes(folder: str) -> None:
+    hooks = os.path.join(folder, STATE, HOOKS)
+    for name in _names_in(hooks):
+        if os.path.isdir(os.path.join(hooks, name)):
+            mark_part(folder, f"{STATE}/{HOOKS}/{name}")
 
 
 def _mark_parts(folder: str) -> None:

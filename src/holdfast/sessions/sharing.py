@@ -18,6 +18,7 @@ from holdfast.base.git import repository_settings
 from holdfast.base.ids import new_id
 from holdfast.capture.git import change_repository, reach_remote
 from holdfast.project.formats import SHARE
+from holdfast.project.trust import mark_part
 
 REF = "refs/holdfast/sessions"
 _FETCHED = "refs/holdfast/fetched"
@@ -44,6 +45,8 @@ class Shared:
     def __init__(self, project: Path, folder: Path, remote: str, clock: Callable[[], float]) -> None:
         self._folder = folder / SHARE
         private_folder(self._folder)
+        with storage_errors("mark the folder of shared sessions"):
+            mark_part(str(folder), SHARE)
         self._address = _address(project, remote)
         if not (self._folder / "HEAD").exists():
             # Private whatever the umask; git keeps to it for all that it makes there later.

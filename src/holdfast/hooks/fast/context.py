@@ -6,6 +6,7 @@ import time
 from holdfast.hooks.fast import notes, spawn
 from holdfast.model import frame
 from holdfast.project import formats
+from holdfast.project.trust import are_own_notes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -244,7 +245,7 @@ def asides(event: "AgentEvent", told_already: str) -> list[str]:
 def _being_saved(event: "AgentEvent") -> bool:
     """Whether a session of this folder has ended, and a process lives that makes its snapshot."""
     folder = formats.hooks_folder(event.state)
-    paths = [os.path.join(folder, name, formats.SETTLING) for name in _names(folder)]
+    paths = [os.path.join(folder, name, formats.SETTLING) for name in _sessions(folder)]
     return any(_is_held(path) for path in paths if os.path.exists(path))
 
 
@@ -260,6 +261,11 @@ def _was_cut_off(folder: str) -> bool:
     """Whether who settled it is gone, and had not come to its end: that removes the mark first."""
     mark = os.path.join(folder, formats.SETTLING)
     return os.path.exists(mark) and not _is_held(mark) and os.path.exists(mark)
+
+
+def _sessions(folder: str) -> list[str]:
+    """The agent sessions that have notes here which this user's program made."""
+    return [name for name in _names(folder) if are_own_notes(os.path.join(folder, name))]
 
 
 def _names(folder: str) -> list[str]:
@@ -350,7 +356,7 @@ def _take_up(event: "AgentEvent", thread: formats.ThreadLine) -> str | None:
 def _holder(event: "AgentEvent", thread: formats.ThreadLine) -> str | None:
     """The live agent session that this work is, or that goes on with it."""
     folder = formats.hooks_folder(event.state)
-    for key in _names(folder):
+    for key in _sessions(folder):
         if key == event.key:
             continue
         note = os.path.join(folder, key)
@@ -369,7 +375,8 @@ def _is_open(event: "AgentEvent", key: str) -> bool:
 
 def live_sessions(state: str) -> list[str]:
     """Ids of the agent sessions that are at work in this folder."""
-    folders = [os.path.join(formats.hooks_folder(state), key) for key in _names(formats.hooks_folder(state))]
+    folder = formats.hooks_folder(state)
+    folders = [os.path.join(folder, key) for key in _sessions(folder)]
     alive = [
         one for one in folders if not os.path.exists(os.path.join(one, formats.ENDED)) and _is_alive(one)
     ]
@@ -395,7 +402,7 @@ def _has_orphan(event: "AgentEvent") -> bool:
 
 def killed_sessions(folder: str, besides: str) -> "Iterator[str]":
     """Folders of sessions that had prompts and are not alive, and did not end, or whose settling did not."""
-    for name in _names(folder):
+    for name in _sessions(folder):
         path = os.path.join(folder, name)
         if name == besides or not os.path.exists(os.path.join(path, formats.PROMPTS)):
             continue
