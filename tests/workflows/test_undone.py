@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 
 import pytest
@@ -11,7 +12,9 @@ from holdfast.base.errors import IllegalTransitionError
 from holdfast.model.workflow import Workflow
 from holdfast.sessions.undone import UndoneWork, judged, undone_work
 from holdfast.undo.ledger import fold
+from holdfast.undo.plan import touched_by
 from holdfast.undo.transactions import SideCar
+from soak import repeated
 
 from .harness import Workshop, plan_of
 
@@ -169,6 +172,36 @@ def test_a_line_that_two_tasks_changed_is_of_the_later_one(workshop: Workshop) -
     flow = workshop.run(plan_of("sed -i -e s/^2$/x/ -e s/^17$/x/ a", "sed -i -e 0,/x/s/x/y/ a", FAILS))
     workshop.place.ok("tx", "undo", f"{flow.id}-s1", "--hunks", "1")
     assert states(workshop, flow).keys() >= {"t2"}
+
+
+def test_whose_a_line_is_random_changes_tell() -> None:
+    for _ in range(repeated(2_000)):
+        lines = [f"old {number}" for number in range(random.randint(3, 12))]
+        whose: dict[str, str | None] = dict.fromkeys(lines)
+        versions: list[tuple[str | None, bytes, bytes]] = []
+        for number in range(random.randint(2, 12)):
+            who, before = random.choice(("t1", "t2", None)), content(lines)
+            if random.random() < 0.4 and lines:
+                lines.remove(random.choice(lines))
+            else:
+                lines.insert(random.randint(0, len(lines)), f"new {number}")
+                whose[f"new {number}"] = who
+            if who or random.random() < 0.5:  # what the user did between two changes is not on record
+                versions.append((who, before, content(lines)))
+        for line in lines:
+            without = content([one for one in lines if one != line])
+            assert touched_by(versions, content(lines), without) == {whose[line]}
+
+
+def content(lines: list[str]) -> bytes:
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def test_where_comparing_takes_too_long_nobody_can_tell() -> None:
+    before, after = (content([f"{start + number}" for number in range(1_100)]) for start in (0, 5_000))
+    assert touched_by([("t1", before, after)], after, before) == {None}
+    longer = content(["the same"] * 50_000)
+    assert touched_by([("t1", longer, longer + b"end\n")], longer + b"end\n", longer) == {"t1"}
 
 
 def test_lines_of_two_tasks_that_ended_together_may_be_of_both(workshop: Workshop) -> None:

@@ -175,10 +175,15 @@ def without_hunks(before: bytes, after: bytes, hunks: Iterable[Hunk]) -> bytes:
     return b"".join(new)
 
 
-_MOST_LINES = 5_000
+_MOST_PAIRS = 1_000_000
+"""Of lines that are compared with each other: some tenths of a second where all are the same."""
 
 Version = tuple[str | None, bytes, bytes]
 """Who changed a file, if it is to be known, and its content before and after."""
+
+
+class _TooManyLinesError(Exception):
+    """To compare them would take too long."""
 
 
 def touched_by(versions: Sequence[Version], before: bytes, after: bytes) -> set[str | None]:
@@ -186,14 +191,19 @@ def touched_by(versions: Sequence[Version], before: bytes, after: bytes) -> set[
 
     None is among them where somebody else had a hand in it, or nobody can tell.
     """
+    try:
+        return _touched_by(versions, before, after)
+    except _TooManyLinesError:
+        return {None}
+
+
+def _touched_by(versions: Sequence[Version], before: bytes, after: bytes) -> set[str | None]:
     lines, owners = list[bytes](), list[str | None]()
     gaps: list[set[str | None]] = [set()]
     """Who removed lines there, before each line and at the end."""
     for who, old, new in (*versions, (None, before, before)):
         for owner, content in ((None, old), (who, new)):
             following = content.splitlines(keepends=True)
-            if len(following) > _MOST_LINES:
-                return {None}
             if following != lines:
                 owners, gaps = _carried(lines, following, owners, gaps, owner)
                 lines = following
@@ -229,8 +239,21 @@ def _carried(
     return next_owners, next_gaps
 
 
-def _differences(old: Sequence[bytes], new: Sequence[bytes]) -> Sequence[tuple[str, int, int, int, int]]:
-    return SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+def _differences(old: Sequence[bytes], new: Sequence[bytes]) -> list[tuple[str, int, int, int, int]]:
+    """Compared is only what stands between the lines that both begin, and both end with."""
+    most = min(len(old), len(new))
+    head = next((number for number in range(most) if old[number] != new[number]), most)
+    rest = most - head
+    tail = next((number for number in range(rest) if old[-1 - number] != new[-1 - number]), rest)
+    some, others = old[head : len(old) - tail], new[head : len(new) - tail]
+    if len(some) * len(others) > _MOST_PAIRS:
+        raise _TooManyLinesError
+    found = [("equal", 0, head, 0, head)] if head else []
+    for tag, *places in SequenceMatcher(None, some, others, autojunk=False).get_opcodes():
+        start, end, to_start, to_end = (place + head for place in places)
+        found.append((tag, start, end, to_start, to_end))
+    ends = len(old) - tail, len(old), len(new) - tail, len(new)
+    return [*found, ("equal", *ends)] if tail else found
 
 
 StepOutcome = tuple[FileState | None]
