@@ -330,6 +330,24 @@ def test_what_was_undone_of_a_plan_is_told_by_the_next_session(repository: Agent
     assert "had changed was undone" not in told("three")
 
 
+def test_of_a_finished_plan_it_is_told_what_was_undone(repository: AgentSession) -> None:
+    """It was told that the work is finished, whatever had been taken back of it."""
+    tasks = ("tasks:", "  - {id: t1, run: 'echo one > a'}", "  - {id: t2, run: 'true', depends_on: [t1]}")
+    plan = "\n".join(("issue: {id: W, title: Work}", "pause_every: 1", *tasks, ""))
+    (repository.project / "plan.yaml").write_text(plan)
+    for words in (("run", "plan.yaml"), ("resume",)):
+        assert repository.holdfast(*words).code == 0
+
+    def told(name: str) -> str:
+        return AgentSession(repository.project, repository.home, session_id=name).start().context
+
+    assert 'is finished: "Work" (' in told("one")
+    assert repository.holdfast("tx", "rollback", "last", "--yes").code == 0
+    assert 'is finished: "Work"; "what completed tasks had changed was undone: t1" (' in told("two")
+    assert repository.holdfast("tx", "redo", "last").code == 0
+    assert 'is finished: "Work" (' in told("three")
+
+
 def test_the_work_of_another_project_is_not_shown(repository: AgentSession) -> None:
     worked_on(other(repository, "one"), "left.py", commit=False)
     folder = repository.project.parent / "elsewhere"

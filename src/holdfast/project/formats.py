@@ -249,6 +249,10 @@ def parse_settled(data: bytes | None) -> tuple[str, str, str]:
     return name, prompts, cause
 
 
+FINISHED = "finished"
+"""The state of a thread that came to its end; of a plan, what was taken back since follows it."""
+
+
 class ThreadLine:
     """What a session's start needs to know of a thread."""
 

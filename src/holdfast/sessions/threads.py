@@ -30,6 +30,8 @@ from holdfast.model.git import GitState, decode_path
 from holdfast.model.message import asks_nothing_new, is_go_ahead
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import OPEN, Workflow
+from holdfast.project.formats import FINISHED
+from holdfast.project.layout import ProjectLayout
 from holdfast.resume.now import named_as_left
 from holdfast.resume.rendering import quoted
 from holdfast.resume.snapshots import ledger_at
@@ -280,7 +282,7 @@ def _open_items(group: _Group, folder: Folder) -> list[str]:
 
 
 def _ended(workflow: Workflow) -> str:
-    return "cancelled" if workflow.status == "cancelled" else "finished"
+    return "cancelled" if workflow.status == "cancelled" else FINISHED
 
 
 def _title(group: _Group) -> str:
@@ -652,6 +654,8 @@ def threads_in(store: Store, worktree: str | None = None) -> list[Thread]:
 
 
 def _marked(store: Store, thread: Thread) -> Thread:
+    if thread.issue and thread.state == FINISHED:
+        return _with_undone(store, thread)
     if not thread.is_open or thread.issue:
         return thread
     events = store.events(workflow_id=thread.workflow_id, types=("handover_taken_up",))
@@ -659,6 +663,20 @@ def _marked(store: Store, thread: Thread) -> Thread:
         if isinstance(event.entry, HandoverTakenUp) and event.entry.snapshot_id == thread.snapshot_id:
             return thread.changed(taken_up_at=event.at)
     return thread
+
+
+def _with_undone(store: Store, thread: Thread) -> Thread:
+    """A plan that came to its end, of which something was taken back since."""
+    from holdfast.sessions.standing import may_be_undone
+    from holdfast.sessions.transitions import Core
+    from holdfast.sessions.undone import undone_work
+
+    folder = Path(os.fsdecode(decode_path(thread.worktree)))
+    if not may_be_undone(ProjectLayout(folder).sidecar, thread.workflow_id):
+        return thread
+    flow = store.workflow(thread.workflow_id)
+    facts = undone_work(flow, Core(store).fold(flow).tasks().tasks, also_accepted=True).facts
+    return thread.changed(state=clipped("; ".join((FINISHED, *facts)), _STATE))
 
 
 def _lines(store: Store, flows: Sequence[Workflow]) -> list[tuple[SnapshotSummary, Workflow]]:

@@ -80,14 +80,18 @@ def _is_held_by_a_plan(thread: formats.ThreadLine) -> bool:
 
 def threads(event: "AgentEvent") -> list[formats.ThreadLine]:
     """The threads of this folder. Read anew only where a session has come or gone or something was committed;
-    what runs a plan also goes on without that."""
+    what runs a plan also goes on without that, and what a finished one changed may be undone."""
     path = os.path.join(formats.hooks_folder(event.state), formats.THREADS)
     stamp, found = formats.parse_threads(notes.read(path))
     now = threads_stamp(event.project)
-    if not now or (stamp == now and not any(one.has_plan and one.is_open for one in found)):
+    if not now or (stamp == now and not any(one.has_plan for one in _told_first(found))):
         return found if now else []
     spawn.run(event, "threads", wait=15.0)
     return formats.parse_threads(notes.read(path))[1]
+
+
+def _told_first(found: list[formats.ThreadLine]) -> list[formats.ThreadLine]:
+    return [one for one in found if one.is_open] or found[:1]
 
 
 def _handed_over(event: "AgentEvent", thread: formats.ThreadLine, others: int) -> list[str]:
@@ -109,8 +113,10 @@ def _finished(thread: formats.ThreadLine) -> str:
     """A plan has an end; of a conversation the record tells only that it left nothing open."""
     ended = "was cancelled" if thread.state == "cancelled" else "is finished"
     told = f"The last work in this folder {ended}" if thread.has_plan else _LEFT_NOTHING_OPEN
+    undone = thread.state.partition(f"{formats.FINISHED}; ")[2] if thread.has_plan else ""
+    since = f"; {_quoted(undone)}" if undone else ""
     return (
-        f"[holdfast] {told}: {_quoted(thread.title)} "
+        f"[holdfast] {told}: {_quoted(thread.title)}{since} "
         f"(`holdfast context {thread.sessions[0]}` prints its handover)."
     )
 
