@@ -35,7 +35,7 @@ from holdfast.base.errors import (
 from holdfast.base.faults import fault_point
 from holdfast.base.ids import new_id
 from holdfast.base.process import ProcessIdentity, identify
-from holdfast.project.formats import SIDECAR, UNDO_BRANCHES, forked_name, origin_of
+from holdfast.project.formats import FORKED, SIDECAR, UNDO_BRANCHES, forked_name
 from holdfast.project.layout import ProjectLayout
 from holdfast.project.trust import mark_part, refuse_links
 from holdfast.undo.git import run_git
@@ -507,7 +507,7 @@ class SideCar:
 
     def transactions(self) -> list[Transaction]:
         """The most recently changed first."""
-        return [one for one in self.recorded() if origin_of(one.id) is None]
+        return [one for one in self.recorded() if FORKED not in one.id]
 
     def recorded(self) -> list[Transaction]:
         """The same, with what tells only which plan a fork continues."""

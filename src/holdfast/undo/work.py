@@ -29,7 +29,7 @@ from holdfast.base.redact import redact
 from holdfast.base.text import counted, shown_path
 from holdfast.model.base import invalid
 from holdfast.model.git import encode_path
-from holdfast.project.formats import origin_of
+from holdfast.project.formats import FORKED, origin_of
 from holdfast.undo.git import SHARED_FROM, TreeSurvey, UsersGit
 from holdfast.undo.ledger import FOLLOWED, Cache, Ledger, Transaction
 from holdfast.undo.objects import Repository, blob_id
@@ -762,7 +762,7 @@ class UndoWork:
 
     def collect(self) -> None:
         found = self.sound_transactions()
-        finished = [one for one in found if one.status != "in-progress" and origin_of(one.id) is None]
+        finished = [one for one in found if one.status != "in-progress" and FORKED not in one.id]
         finished.sort(key=lambda one: one.updated)
         oldest = self._clock() - self._limits.keep_days * 86_400
         while finished and finished[0].updated.timestamp() < oldest:
