@@ -178,6 +178,7 @@ def test_two_tabs(served: Server, open_page: Open, complaints: Complaints) -> No
     expect(other.get_by_role("alert")).to_contain_text("already running")
     let_go(served, "second")
     task_is(one, "third", "in_progress")
+    one.locator(".graph").scroll_into_view_if_needed()  # on a phone it ends below the fold
     expect(one.locator('.react-flow__node[data-id="third"]')).to_be_in_viewport(ratio=0.95)
     let_go(served, "third")
     sees(one, "Completed")
