@@ -233,7 +233,7 @@ def test_progress_is_shown_on_a_terminal(four: Place) -> None:
     appended(path, claude.file_of(claude.said("velvet " * 1_000_000, message_id="m9")))
     four.environment["COLUMNS"] = "300"
     shown = on_terminal(four, ["sessions", "list", "--all", "--search", "velvet"])[1]
-    assert "Reading sessions into the index: 100%" in shown
+    assert "\r\x1b[KReading sessions into the index: 100%\r\x1b[K" in shown
     again = on_terminal(four, ["sessions", "list", "--all", "--search", "velvet"])[1]
     assert "into the index" not in again
     assert FIRST in again

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from holdfast.base.errors import InvalidInputError
+
+T = TypeVar("T")
+Progress = Callable[[str, int, int], None]
+"""Told what is being done, how much of it is, and how much there is."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z`*\"'(\[])")
 _LIST_MARK = re.compile(r"^(?:[-*•]|\d+[.)])\s+")
@@ -48,6 +53,17 @@ def end_of(text: str, most: int) -> str:
 def counted(number: int, noun: str) -> str:
     """`1 file`, `2 files`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def untold(_doing: str, _done: int, _total: int) -> None:
+    """Progress that nobody is shown."""
+
+
+def each(items: Sequence[T], doing: str, progress: Progress) -> Iterator[T]:
+    for done, item in enumerate(items):
+        progress(doing, done, len(items))
+        yield item
+    progress(doing, len(items), len(items))
 
 
 def parsed_with_lone_surrogates(document: str | bytes) -> Any:

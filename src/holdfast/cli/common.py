@@ -16,6 +16,7 @@ from typing import Any, TextIO, TypeVar
 import click
 
 from holdfast.base.errors import InvalidInputError, NotFoundError
+from holdfast.base.text import Progress, untold
 from holdfast.project.formats import FOLDER
 from holdfast.project.settings import Settings, load_settings
 from holdfast.project.trust import passed_over
@@ -173,6 +174,29 @@ def starting(current: Settings, *, detach: bool) -> Generator[tuple[Service, Run
 def terminal() -> TextIO:
     """Where pictures with colours are drawn: every other text goes through a filter of control sequences."""
     return getattr(sys.stderr, "unfiltered", sys.stderr)
+
+
+@contextlib.contextmanager
+def progress(*, quiet: bool = False, worth: int = 100) -> Generator[Progress]:
+    """How much is done, in a line of the terminal that is gone at the end; of less than `worth`, nothing."""
+    if quiet or not sys.stderr.isatty():
+        yield untold
+        return
+    screen, shown = terminal(), ""
+
+    def show(doing: str, done: int, total: int) -> None:
+        nonlocal shown
+        if total >= worth and (line := f"{doing}: {done / total:4.0%}") != shown:
+            shown = line
+            screen.write(f"\r\x1b[K{line}")
+            screen.flush()
+
+    try:
+        yield show
+    finally:
+        if shown:
+            screen.write("\r\x1b[K")
+            screen.flush()
 
 
 def first_step() -> str:

@@ -2,11 +2,10 @@ from __future__ import annotations
 
 import os
 import shlex
-import sys
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,7 +63,7 @@ def list_sessions(limit: int, everywhere: bool, words: str | None, no_index: boo
             "there are no words to search for", hint="holdfast sessions list --search door"
         )
     report = SearchReport()
-    sessions, searched = _searched(words, report, everywhere=everywhere, no_index=no_index)
+    sessions, searched = _searched(words, report, everywhere=everywhere, no_index=no_index, as_json=as_json)
     # Of many only those shown are looked at, and one to tell whether there are more.
     is_cut = everywhere or words is not None
     found = list(islice(sessions, limit + 1 if is_cut else None))
@@ -88,7 +87,7 @@ def list_sessions(limit: int, everywhere: bool, words: str | None, no_index: boo
 
 
 def _searched(
-    words: str | None, report: SearchReport, *, everywhere: bool, no_index: bool
+    words: str | None, report: SearchReport, *, everywhere: bool, no_index: bool, as_json: bool
 ) -> tuple[Iterator[FoundSession], str | None]:
     """The sessions, and by what they were searched."""
     from holdfast.transcripts.discover import find_sessions, mentions
@@ -99,10 +98,10 @@ def _searched(
 
         try:
             try:
-                return iter(_by_index(words.split(), report)), "index"
+                return iter(_by_index(words.split(), report, as_json=as_json)), "index"
             except IndexDamagedError:
                 report.skipped = 0
-                return iter(_by_index(words.split(), report)), "index"
+                return iter(_by_index(words.split(), report, as_json=as_json)), "index"
         except IndexUnusableError as error:
             click.echo(f"note: the session files are searched, not the index: {error}", err=True)
             report.skipped = 0
@@ -112,38 +111,19 @@ def _searched(
     return filter(lambda one: mentions(one, words.split(), report), sessions), "scan"
 
 
-def _by_index(words: list[str], report: SearchReport) -> Iterable[FoundSession]:
+def _by_index(words: list[str], report: SearchReport, *, as_json: bool) -> Iterable[FoundSession]:
     from holdfast.transcripts.discover import find_sessions, mentions
     from holdfast.transcripts.search_index import is_sure, key_of, search_index
 
-    with search_index(common.settings().home) as index, _reading_progress() as progress:
+    with (
+        search_index(common.settings().home) as index,
+        common.progress(quiet=as_json, worth=_WORTH_A_BAR) as progress,
+    ):
         found = list(find_sessions(None, Path.home(), os.environ, report, index))
-        index.update(found, report, progress)
+        index.update(found, report, partial(progress, "Reading sessions into the index"))
         matching = index.matching(words)
     candidates = [one for one in found if key_of(one) in matching]
     return candidates if is_sure(words) else (one for one in candidates if mentions(one, words, report))
-
-
-@contextmanager
-def _reading_progress() -> Generator[Callable[[int, int], None]]:
-    """A bar on a terminal while sessions are read into the index; it is gone when they are."""
-    if not sys.stderr.isatty():
-        yield lambda _done, _total: None
-        return
-    was_shown = False
-
-    def show(done: int, total: int) -> None:
-        nonlocal was_shown
-        if total >= _WORTH_A_BAR:
-            was_shown = True
-            share = done / total
-            click.echo(f"\rReading sessions into the index: {share:4.0%}", nl=False, err=True)
-
-    try:
-        yield show
-    finally:
-        if was_shown:
-            click.echo("\r\x1b[K", nl=False, err=True)
 
 
 _WORTH_A_BAR = 5_000_000  # bytes
