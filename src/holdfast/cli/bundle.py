@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from holdfast.cli import common
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from holdfast.base.text import Progress
     from holdfast.project.settings import Settings
     from holdfast.sessions.bundles import ImportReport
     from holdfast.store.protocol import Store
@@ -48,7 +50,10 @@ def export_command(file: Path, only: tuple[str, ...], encrypt: bool, force: bool
     if file.exists() and not force:
         raise CannotDoError(f"{file} already exists", hint="pass --force to overwrite it")
     passphrase = common.passphrase(confirm=True) if encrypt else None
-    data, names, damaged = export_bundle(common.settings(), only, passphrase=passphrase)
+    with common.progress(quiet=as_json) as progress:
+        data, names, damaged = export_bundle(
+            common.settings(), only, passphrase=passphrase, progress=progress
+        )
     with storage_errors(f"write {file}"):
         replace_file(file, data)
     document = {"file": str(file), "bytes": len(data), "sessions": names, "encrypted": encrypt}
@@ -90,17 +95,16 @@ def import_command(file: Path, as_json: bool) -> None:
         raise NotFoundError(f"no such file: {file}", hint="give one that `holdfast export` exported")
     damaged: list[str] = []
     with common.store_for(current) as store:
-        report = (
-            _from_folder(current, store, file, damaged)
-            if file.is_dir()
-            else _from_bundle(current, store, file)
-        )
-        take_in_waiting(store, current)
+        take = _from_folder(current, file, damaged) if file.is_dir() else _from_bundle(current, file)
+        with common.progress(quiet=as_json) as progress:
+            report = take(store, progress)
+            take_in_waiting(store, current, progress)
     _tell_of_import(report, as_json)
     _tell_of_damage(damaged)
 
 
-def _from_bundle(current: Settings, store: Store, file: Path) -> ImportReport:
+def _from_bundle(current: Settings, file: Path) -> Callable[[Store, Progress], ImportReport]:
+    """Read, with the passphrase asked for; what is returned writes it."""
     from holdfast.sessions.bundles import import_bundle
     from holdfast.store.bundle import LARGEST_BUNDLE
     from holdfast.store.encryption import is_encrypted
@@ -110,16 +114,22 @@ def _from_bundle(current: Settings, store: Store, file: Path) -> ImportReport:
             raise DamagedDataError("the bundle was refused: it is too large", hint="nothing was written")
         data = file.read_bytes()
     passphrase = common.passphrase() if is_encrypted(data) else None
-    return import_bundle(current, store, data, passphrase=passphrase)
+    return lambda store, progress: import_bundle(
+        current, store, data, passphrase=passphrase, progress=progress
+    )
 
 
-def _from_folder(current: Settings, store: Store, folder: Path, damaged: list[str]) -> ImportReport:
+def _from_folder(
+    current: Settings, folder: Path, damaged: list[str]
+) -> Callable[[Store, Progress], ImportReport]:
     from holdfast.sessions.bundles import import_sessions
     from holdfast.sessions.claude_mpm import read_sessions
 
     found = read_sessions(folder, Path(current.worktree))
     damaged.extend(found.left_out)
-    return import_sessions(current, store, found.sessions, found.journals)
+    return lambda store, progress: import_sessions(
+        current, store, found.sessions, found.journals, progress=progress
+    )
 
 
 def _tell_of_import(report: ImportReport, as_json: bool) -> None:
@@ -166,7 +176,10 @@ def push(remote: str, only: tuple[str, ...], encrypt: bool, as_json: bool) -> No
 
     current = common.settings()
     passphrase = common.passphrase(confirm=True) if encrypt else None
-    data, names, _ = export_bundle(current, only, passphrase=passphrase, for_sharing=True)
+    with common.progress(quiet=as_json) as progress:
+        data, names, _ = export_bundle(
+            current, only, passphrase=passphrase, for_sharing=True, progress=progress
+        )
     _shared(remote).push(data)
     document = {"remote": remote, "bytes": len(data), "sessions": names, "encrypted": encrypt}
     told = f"Shared {counted(len(names), 'session')} through {remote} ({len(data):,} bytes)"
@@ -190,7 +203,8 @@ def pull(remote: str, as_json: bool) -> None:
             if shared.is_taken_in(fetched):
                 continue
             passphrase = common.passphrase() if is_encrypted(fetched.data) else None
-            report = import_bundle(current, store, fetched.data, passphrase=passphrase)
+            with common.progress(quiet=as_json) as progress:
+                report = import_bundle(current, store, fetched.data, passphrase=passphrase, progress=progress)
             shared.note_taken_in(fetched)
             reports.append({"from": fetched.name, **vars(report)})
         take_in_waiting(store, current)

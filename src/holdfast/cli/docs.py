@@ -18,6 +18,7 @@ from holdfast.cli import common
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from holdfast.docaudit.improve import Improvement
+    from holdfast.docaudit.search import Analysis
     from holdfast.docaudit.sessions import ItemSessions
     from holdfast.model.item_session import SessionType
 
@@ -112,9 +113,11 @@ def audit(sessions: ItemSessions, resume: str | None, new: bool, as_json: bool, 
     screen = Screen()
     state = _chosen(sessions, resume, new, "rated")
     if state is None:
-        session = Audit.start(sessions, {"showCodeMode": "truncated", "maxLines": max_lines})
+        with common.progress() as progress:
+            session = Audit.start(sessions, {"showCodeMode": "truncated", "maxLines": max_lines}, progress)
     else:
-        session, notices = Audit.resume(sessions, state)
+        with common.progress() as progress:
+            session, notices = Audit.resume(sessions, state, progress)
         screen.say(f"Resuming session {state.session_id[:8]}…")
         screen.notices(notices)
     _tell_skipped(session.analysis.skipped)
@@ -138,7 +141,7 @@ def plan(sessions: ItemSessions, resume: str | None, new: bool, as_json: bool, l
       holdfast docs plan src
       holdfast docs plan src --limit 10 --json
     """
-    state, analysis, ranked = _ranked(sessions, resume, new)
+    state, analysis, ranked = _ranked(sessions, resume, new, as_json=as_json)
     shown = ranked[:limit]
     if as_json:
         common.print_json(
@@ -212,7 +215,7 @@ def improve(
     with SideCar(sessions.project) as sidecar:
         state = _chosen(sessions, resume, new, "decided", ask=not yes)
         wanted = {name: value for name, value in preferences.items() if value is not None}
-        session = _improvement(sessions, sidecar, state, limit, wanted)
+        session = _improvement(sessions, sidecar, state, limit, wanted, as_json=as_json)
         if session is None:
             _nothing_to_improve(as_json)
             return
@@ -235,20 +238,27 @@ def improve(
 
 
 def _improvement(
-    sessions: ItemSessions, sidecar: Any, state: Any, limit: int | None, preferences: dict[str, Any]
+    sessions: ItemSessions,
+    sidecar: Any,
+    state: Any,
+    limit: int | None,
+    preferences: dict[str, Any],
+    *,
+    as_json: bool,
 ) -> Improvement | None:
     """The session to work in; None where there is nothing to do."""
     from holdfast.docaudit.improve import Improvement
     from holdfast.docaudit.sessions import ItemSessions as Sessions
 
     if state is not None:
-        session, notices = Improvement.resume(sessions, sidecar, state)
+        with common.progress(quiet=as_json) as progress:
+            session, notices = Improvement.resume(sessions, sidecar, state, progress)
         click.echo(f"Resuming session {state.session_id[:8]}…", err=True)
         for line in notices:
             click.echo(f"• {line}", err=True)
         return session
     audits = Sessions(sessions.project, "audit", sessions.scope)
-    _, analysis, ranked = _ranked(audits, NOT_GIVEN, new=False)
+    _, analysis, ranked = _ranked(audits, NOT_GIVEN, new=False, as_json=as_json)
     _tell_skipped(analysis.skipped)
     if not ranked:
         return None
@@ -288,14 +298,23 @@ def _report_improvement(session: Improvement, failures: dict[str, str], as_json:
         click.echo(f"See it with: holdfast tx show {state.transaction_id}")
 
 
-def _ranked(audits: ItemSessions, resume: str | None, new: bool) -> tuple[Any, Any, list[Any]]:
+def _ranked(
+    audits: ItemSessions, resume: str | None, new: bool, *, as_json: bool
+) -> tuple[Any, Any, list[Any]]:
     """The audit that was taken into account, the analysis, and the plan."""
     from holdfast.docaudit.audit import rank
-    from holdfast.docaudit.search import analyse_files, find_files
 
     state, ratings = _ratings(audits, resume, new)
-    analysis = analyse_files(audits.project, find_files(audits.project, audits.scope))
+    analysis = _analysed(audits, as_json)
     return state, analysis, rank(analysis.items, ratings)
+
+
+def _analysed(sessions: ItemSessions, as_json: bool) -> Analysis:
+    from holdfast.docaudit.search import analyse_files, find_files
+
+    files = find_files(sessions.project, sessions.scope)
+    with common.progress(quiet=as_json) as progress:
+        return analyse_files(sessions.project, files, progress=progress)
 
 
 def _sessions(kind: SessionType, path: str | None, resume: str | None) -> tuple[ItemSessions, str | None]:
@@ -355,9 +374,8 @@ def _tell_skipped(skipped: dict[str, str]) -> None:
 
 def _list_items(sessions: ItemSessions, resume: str | None, new: bool, as_json: bool) -> None:
     from holdfast.docaudit.audit import summarise
-    from holdfast.docaudit.search import analyse_files, find_files
 
-    analysis = analyse_files(sessions.project, find_files(sessions.project, sessions.scope))
+    analysis = _analysed(sessions, as_json)
     state, ratings = _ratings(sessions, resume, new)
     summary = summarise(analysis.items, ratings)
     if as_json:

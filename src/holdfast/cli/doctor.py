@@ -315,7 +315,8 @@ def _repair(current: Settings, failed: list[str]) -> None:
 def _rebuild_database(current: Settings) -> None:
     from holdfast.sessions.reindex import reindex
 
-    report = reindex(current)
+    with common.progress() as progress:
+        report = reindex(current, progress=progress)
     for kept in report.kept():
         click.echo(f"  {kept}", err=True)
     for complaint in (*report.damaged, *report.held):
@@ -458,7 +459,8 @@ def reindex_command(folders: tuple[Path, ...], as_json: bool) -> None:
     """
     from holdfast.sessions.reindex import reindex
 
-    report = reindex(common.settings(), folders)
+    with common.progress(quiet=as_json) as progress:
+        report = reindex(common.settings(), folders, progress=progress)
     if as_json:
         common.print_json(asdict(report))
     else:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from holdfast.base.clock import to_datetime
+from holdfast.base.text import Progress, untold
 from holdfast.docaudit.items import CodeItem
 from holdfast.docaudit.languages import ItemKind
 from holdfast.docaudit.search import Analysis, analyse_files, find_files
@@ -132,11 +133,11 @@ class Audit:
         self.analysis = analysis
 
     @classmethod
-    def start(cls, sessions: ItemSessions, config: dict[str, Any]) -> Audit:
+    def start(cls, sessions: ItemSessions, config: dict[str, Any], progress: Progress = untold) -> Audit:
         files = find_files(sessions.project, sessions.scope)
         # Before they are read: a file changed in between is then one that changed.
         snapshot = fingerprints(sessions.project, files, clock=sessions.clock)
-        analysis = analyse_files(sessions.project, files)
+        analysis = analyse_files(sessions.project, files, progress=progress)
         state = AuditSessionState(
             session_id=new_session_id(),
             started_at=sessions.manager.starting_time(),
@@ -150,11 +151,13 @@ class Audit:
         return audit
 
     @classmethod
-    def resume(cls, sessions: ItemSessions, state: AuditSessionState) -> tuple[Audit, list[str]]:
+    def resume(
+        cls, sessions: ItemSessions, state: AuditSessionState, progress: Progress = untold
+    ) -> tuple[Audit, list[str]]:
         """The session with the files of today, and what there is to tell about those."""
         files = find_files(sessions.project, sessions.scope)
         drift = drift_since(sessions.project, state.file_snapshot, files, clock=sessions.clock)
-        analysis = analyse_files(sessions.project, files)
+        analysis = analyse_files(sessions.project, files, progress=progress)
         names = {(item.filepath, item.name) for item in analysis.items}
         gone = {*drift.modified, *drift.deleted}
         kept: Ratings = {

@@ -20,6 +20,7 @@ from holdfast.base.errors import (
     NotFoundError,
 )
 from holdfast.base.faults import fault_point
+from holdfast.base.text import Progress, untold
 from holdfast.docaudit.audit import AuditOutcome, Pending, PlanItem, text_hash
 from holdfast.docaudit.items import CodeItem, analyse
 from holdfast.docaudit.languages import Source, SourceError, read_source
@@ -85,11 +86,16 @@ class Improvement:
 
     @classmethod
     def resume(
-        cls, sessions: ItemSessions, sidecar: SideCar, state: ImproveSessionState
+        cls,
+        sessions: ItemSessions,
+        sidecar: SideCar,
+        state: ImproveSessionState,
+        progress: Progress = untold,
     ) -> tuple[Improvement, list[str]]:
         plan = _read_plan(state)
         _check_transaction(sessions, sidecar, state)
-        analysis = analyse_files(sessions.project, find_files(sessions.project, sessions.scope))
+        files = find_files(sessions.project, sessions.scope)
+        analysis = analyse_files(sessions.project, files, progress=progress)
         improvement = cls(sessions, sidecar, state, analysis, plan)
         notices = improvement._catch_up()
         improvement._go_on()

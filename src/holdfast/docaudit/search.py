@@ -15,6 +15,7 @@ from pathlib import Path
 import orjson
 
 from holdfast.base.errors import CannotDoError, GitError, InvalidInputError, NotFoundError
+from holdfast.base.text import Progress, untold
 from holdfast.docaudit.items import CodeItem, analyse
 from holdfast.docaudit.languages import SourceError, language_of, read_source
 from holdfast.model.git import decode_path, encode_path
@@ -90,14 +91,19 @@ def _walk(root: bytes, inside: bytes) -> Iterator[bytes]:
             yield os.path.relpath(folder + b"/" + name, root)
 
 
-def analyse_files(project: Path, files: Sequence[str], *, processes: int | None = None) -> Analysis:
+def analyse_files(
+    project: Path, files: Sequence[str], *, processes: int | None = None, progress: Progress = untold
+) -> Analysis:
     shares = _shares(project, files, processes or _processors())
     helpers = [_Helper(project, share) for share in shares[1:]]
     found: dict[str, list[CodeItem] | str] = {}
     try:
-        found.update(analyse_each(project, shares[0]))
+        for filepath, items in analyse_each(project, shares[0]):
+            found[filepath] = items
+            progress("Reading code", len(found), len(files))
         for helper in helpers:
             found.update(helper.result())
+            progress("Reading code", len(found), len(files))
     finally:
         for helper in helpers:
             helper.close()

@@ -15,6 +15,7 @@ from holdfast.base.clock import Clock, system_clock, to_datetime
 from holdfast.base.durable import read_file, replace_file, storage_errors, write_new
 from holdfast.base.errors import CannotDoError, DamagedDataError, HoldfastError, NotFoundError
 from holdfast.base.ids import new_id
+from holdfast.base.text import Progress, each, untold
 from holdfast.journal.summary import archive_name
 from holdfast.model.base import ITEM_SESSION_SCHEMA, explain
 from holdfast.model.entry import SnapshotImported
@@ -67,6 +68,7 @@ def export_bundle(
     passphrase: str | None = None,
     for_sharing: bool = False,
     clock: Clock = system_clock,
+    progress: Progress = untold,
 ) -> tuple[bytes, list[str], list[str]]:
     """The bundle, the names of the sessions in it, and what is wrong with those that nobody could import.
 
@@ -97,7 +99,7 @@ def export_bundle(
             hint="use --encrypt with the same passphrase",
         )
     with storage_errors("read the sessions"):
-        members, damaged = _readable(settings, files, sessions)
+        members, damaged = _readable(settings, files, sessions, progress)
         for item in items:
             members[f"items/{item}"] = manager.document(item)
     sessions = [name for name in sessions if name not in damaged]
@@ -105,7 +107,7 @@ def export_bundle(
         # What was pushed before is whole, and would be replaced.
         raise DamagedDataError(next(iter(damaged.values())), hint="nothing was exported; restore the file")
     others = {f"sessions/{name}.json": read_file(folder / f"{name}.json") for name in left_out}
-    members |= _transactions(settings, members if only else None, others)
+    members |= _transactions(settings, members if only else None, others, progress)
     return pack(members, to_datetime(clock()), passphrase), [*sessions, *items], [*damaged.values()]
 
 
@@ -120,12 +122,12 @@ def _keep_ends(settings: Settings, only: tuple[str, ...]) -> None:
 
 
 def _readable(
-    settings: Settings, files: SessionFiles, names: list[str]
+    settings: Settings, files: SessionFiles, names: list[str], progress: Progress
 ) -> tuple[dict[str, bytes], dict[str, str]]:
     """The files of the sessions that can be read, and what is wrong with the others, by name."""
     members: dict[str, bytes] = {}
     damaged: dict[str, str] = {}
-    for name in names:
+    for name in each(names, "Reading sessions", progress):
         path = files.folder / f"{name}.json"
         try:
             read_session_document(files.read(name), where=str(path))
@@ -139,7 +141,7 @@ def _readable(
 
 
 def _transactions(
-    settings: Settings, only_of: dict[str, bytes] | None, left_out: dict[str, bytes]
+    settings: Settings, only_of: dict[str, bytes] | None, left_out: dict[str, bytes], progress: Progress
 ) -> dict[str, bytes]:
     """What these sessions changed in files; of all but those left out, if none are named."""
     found: dict[str, bytes] = {}
@@ -148,7 +150,7 @@ def _transactions(
         names = [one for one in names if not any(_is_linked(one, *member) for member in left_out.items())]
         if only_of is not None:
             names = _with_earlier(settings, names, only_of)
-        for name in names:
+        for name in each(names, "Reading changes", progress):
             content = sidecar.carry_out(name)
             if len(content) > LARGEST_MEMBER:
                 log.warning("transaction %s is too large for a bundle and was left out", name)
@@ -199,6 +201,7 @@ def import_bundle(
     *,
     passphrase: str | None = None,
     clock: Clock = system_clock,
+    progress: Progress = untold,
 ) -> ImportReport:
     """All of it is checked before the first file is written; what is here already is not written again."""
     members = unpack(data, passphrase)
@@ -217,8 +220,8 @@ def import_bundle(
             raise _refused(f"{name} does not belong to any session in it")
     report = ImportReport()
     settings.layout.ensure()
-    workflows = _place_sessions(settings, store, sessions, members, report, clock)
-    transactions = _place_transactions(settings, carried, workflows, report, clock)
+    workflows = _place_sessions(settings, store, sessions, members, report, clock, progress)
+    transactions = _place_transactions(settings, carried, workflows, report, clock, progress)
     _place_items(settings, items, transactions, report, clock)
     remember_project(settings)
     return report
@@ -230,13 +233,14 @@ def import_sessions(
     sessions: list[tuple[SessionSnapshot, Workflow]],
     journals: dict[str, bytes],
     clock: Clock = system_clock,
+    progress: Progress = untold,
 ) -> ImportReport:
     """Sessions of another program, whose ids are made from theirs: what is here already is left alone."""
     report = ImportReport()
     settings.layout.ensure()
     clean = [(snapshot.without_secrets(), owner.without_secrets()) for snapshot, owner in sessions]
     members = {f"journals/{name}.jsonl": journal for name, journal in journals.items()}
-    _place_sessions(settings, store, clean, members, report, clock)
+    _place_sessions(settings, store, clean, members, report, clock, progress)
     remember_project(settings)
     return report
 
@@ -287,6 +291,7 @@ def _place_sessions(
     members: dict[str, bytes],
     report: ImportReport,
     clock: Clock,
+    progress: Progress,
 ) -> dict[str, str]:
     """Returns the ids of workflows, old to new."""
     files = SessionFiles(settings.layout.sessions)
@@ -295,7 +300,8 @@ def _place_sessions(
         origins = _origins(settings)
         here = {_snapshot_id(files, name): name for name in files.session_ids()}
         here |= {origin: here[copy] for copy, origin in origins.items() if copy in here}
-        for snapshot, workflow in sorted(sessions, key=lambda one: one[0].created_at):
+        oldest_first = sorted(sessions, key=lambda one: one[0].created_at)
+        for snapshot, workflow in each(oldest_first, "Writing sessions", progress):
             old = snapshot.session_id
             journal = members.get(f"journals/{old}.jsonl")
             if snapshot.id in here:
@@ -363,13 +369,15 @@ def _place_transactions(
     workflows: dict[str, str],
     report: ImportReport,
     clock: Clock,
+    progress: Progress,
 ) -> dict[str, str]:
     """Returns the ids of those that have another one here, old to new."""
     ids: dict[str, str] = {}
     if not carried:
         return ids
     with SideCar(settings.project, clock=clock) as sidecar:
-        for one in sidecar.in_order(sorted(carried, key=lambda one: one.entries[0].at)):
+        in_order = sidecar.in_order(sorted(carried, key=lambda one: one.entries[0].at))
+        for one in each(list(in_order), "Writing changes", progress):
             placed = sidecar.bring_in(one, _name_here(one.id, workflows), ids)
             if placed is None:
                 report.already_there.append(one.id)

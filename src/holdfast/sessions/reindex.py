@@ -18,7 +18,7 @@ from holdfast.base.errors import (
     HoldfastError,
     NewerSchemaError,
 )
-from holdfast.base.text import counted
+from holdfast.base.text import Progress, counted, each, untold
 from holdfast.model.git import decode_path, encode_path
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.workflow import Workflow
@@ -60,7 +60,7 @@ class ReindexReport:
         return told
 
 
-def take_in_waiting(store: Store, settings: Settings) -> None:
+def take_in_waiting(store: Store, settings: Settings, progress: Progress = untold) -> None:
     """Sessions that were finalised while the database was away, and pauses that a crash interrupted."""
     if not settings.layout.has_waiting:
         return
@@ -69,7 +69,7 @@ def take_in_waiting(store: Store, settings: Settings) -> None:
     try:
         # Who finalises one right now adds it in a moment. A pause that is only staged may take longer.
         with files.locked(partial(is_stored, store), wait=LOCK_WAIT if is_waiting else 0):
-            for session_id in files.unindexed():
+            for session_id in each(files.unindexed(), "Adding sessions", progress):
                 _take_in(store, files, session_id, settings.project)
     except HoldfastError as error:
         told = log.warning if is_waiting else log.debug
@@ -92,7 +92,12 @@ def _take_in(store: Store, files: SessionFiles, session_id: str, project: Path) 
         files.mark_indexed(session_id)
 
 
-def reindex(settings: Settings, extra: Iterable[Path] = (), clock: Clock = system_clock) -> ReindexReport:
+def reindex(
+    settings: Settings,
+    extra: Iterable[Path] = (),
+    clock: Clock = system_clock,
+    progress: Progress = untold,
+) -> ReindexReport:
     """Add every session on the disk to the database; one that cannot be read is set aside first."""
     report = ReindexReport()
     report.database_set_aside = _database_if_damaged(settings, clock)
@@ -101,8 +106,9 @@ def reindex(settings: Settings, extra: Iterable[Path] = (), clock: Clock = syste
         (settings.project, *(path.absolute() for path in extra), *known_projects(settings))
     )
     with open_store(settings) as store:
-        for project in projects:
-            _take_in_project(store, ProjectLayout(project, settings.home), report, clock)
+        found = [one for project in projects for one in _sessions(store, project, settings, report)]
+        for files, session_id, project in each(found, "Reading sessions", progress):
+            _take_in_found(store, files, session_id, project, report, clock)
     if settings.layout.sessions.is_dir():
         remember_project(settings)
     return report
@@ -141,33 +147,40 @@ def _set_aside(database: str, clock: Clock) -> str:
     return str(kept)
 
 
-def _take_in_project(store: Store, layout: ProjectLayout, report: ReindexReport, clock: Clock) -> None:
-    project, folder = layout.root, layout.sessions
-    if not folder.is_dir():
-        return
+def _sessions(
+    store: Store, project: Path, settings: Settings, report: ReindexReport
+) -> list[tuple[SessionFiles, str, Path]]:
+    """Of a project, oldest first, so that numbers and states come in their order."""
+    layout = ProjectLayout(project, settings.home)
+    if not layout.sessions.is_dir():
+        return []
     report.projects += 1
-    files = SessionFiles(folder)
+    files = SessionFiles(layout.sessions)
     with files.locked(partial(is_stored, store)):
-        names = files.session_ids()
-    for session_id in reversed(names):  # oldest first, so that numbers and states come in their order
-        try:
-            snapshot, workflow = _read(files, session_id, project)
-            if not files.may_stand_in(session_id) and not is_stored(store, snapshot.id):
-                report.strange.append(f"{session_id} in {project}")
-                continue
-            added = Core(store).take_in(snapshot, workflow)
-            if not added:
-                _note_move(store, snapshot.workflow_id, project, clock)
-                Core(store, clock).take_in_end(snapshot.id, snapshot.workflow_id, workflow.status)
-                keep_end(store, store.workflow(snapshot.workflow_id), project)
-        except DamagedDataError as error:
-            report.damaged.append(error.message)
-        except HeldElsewhereError as error:
-            report.held.append(error.message)  # a running workflow; the next time will do
-        else:
-            files.mark_indexed(session_id)
-            report.added += [session_id] if added else []
-            report.already_there += not added
+        return [(files, session_id, layout.root) for session_id in reversed(files.session_ids())]
+
+
+def _take_in_found(
+    store: Store, files: SessionFiles, session_id: str, project: Path, report: ReindexReport, clock: Clock
+) -> None:
+    try:
+        snapshot, workflow = _read(files, session_id, project)
+        if not files.may_stand_in(session_id) and not is_stored(store, snapshot.id):
+            report.strange.append(f"{session_id} in {project}")
+            return
+        added = Core(store).take_in(snapshot, workflow)
+        if not added:
+            _note_move(store, snapshot.workflow_id, project, clock)
+            Core(store, clock).take_in_end(snapshot.id, snapshot.workflow_id, workflow.status)
+            keep_end(store, store.workflow(snapshot.workflow_id), project)
+    except DamagedDataError as error:
+        report.damaged.append(error.message)
+    except HeldElsewhereError as error:
+        report.held.append(error.message)  # a running workflow; the next time will do
+    else:
+        files.mark_indexed(session_id)
+        report.added += [session_id] if added else []
+        report.already_there += not added
 
 
 @dataclass(frozen=True)
