@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
 import shutil
 from pathlib import Path
@@ -15,8 +16,10 @@ from holdfast.cli.common import INSTALL_STEP
 from holdfast.journal.usage import ContextUsageTracker
 from holdfast.model.entry import TaskFinished, TaskStarted, UsageReported
 from holdfast.model.usage import UsageMetrics
+from holdfast.project import formats
 from holdfast.workflows.plan import parse_plan
 from holdfast.workflows.service import OrchestratorService
+from transcripts import claude_files as claude
 
 from .harness import Place, on_terminal
 
@@ -527,6 +530,45 @@ def test_usage_and_stats_tell_of_workflows_that_asked_a_model(place: Place) -> N
     assert (told["session_id"], told["percentage_used"], told["total_tokens"]) == (workflow.id, 25.0, 5000)
     assert re.search(rf"{workflow.id} +25.0 % +normal +5,000 +- +3 +-", place.ok("usage").out)
     assert "Tasks of all workflows:\nDRIVER" in place.ok("stats").out
+
+
+def test_usage_draws_how_the_window_of_a_workflow_filled(place: Place) -> None:
+    plan = parse_plan("issue: {id: W, title: Work}\ntasks: [{id: a, run: x}]\n")
+    with OrchestratorService(place.settings()) as service:
+        workflow = service.start(plan, place.project, claim="run-nowhere-1-aaa#1")
+        for share in (0.05, None, 0.4, 0.9):
+            service.core.record(workflow.id, UsageReported(usage=UsageMetrics(context_utilization=share)))
+    heading, line = place.ok("usage").lines
+    assert (heading.split()[-1], line.split()[-1]) == ("FILLED", "▁▄█")
+    assert "filling" not in place.json("usage")[0]
+
+
+def with_hooks_note(place: Place, session: str, agent: str, transcript: Path) -> None:
+    note = place.project / ".holdfast/state/hooks" / session / formats.WHO
+    note.parent.mkdir(parents=True)
+    note.write_bytes(formats.render_who(agent, session, str(transcript), 1, ""))
+
+
+def test_usage_draws_how_the_window_of_an_agents_session_filled(place: Place) -> None:
+    """A message counts once, however many lines it has; of many messages some are drawn, with the last."""
+    for session in ("agent-1", "agent-2", "agent-3"):
+        tracker(place, session).update_usage(190_000)
+    said = [
+        claude.said("x", message_id=f"m{number}", usage={"input_tokens": number * 1000})
+        for number in range(1, 191)
+        for _ in range(2)
+    ]
+    place.root.joinpath("one.jsonl").write_bytes(claude.file_of(*said))
+    with_hooks_note(place, "agent-1", "claude-code", place.root / "one.jsonl")
+    os.mkfifo(place.root / "pipe")
+    with_hooks_note(place, "agent-2", "claude-code", place.root / "pipe")
+    lines = {line.split()[0]: line.split()[-1] for line in place.ok("usage").lines}
+    drawn = lines["agent-1"]
+    assert (list(drawn), drawn[0], drawn[-1]) == (sorted(drawn), "▁", "█")
+    assert 8 <= len(drawn) <= 16
+    assert lines["agent-2"] == lines["agent-3"] == "-"
+    assert place.ok("usage", "--session", "agent-1").lines[1].endswith(drawn)
+    assert "FILLED" not in place.ok("usage", "--session", "agent-3").out
 
 
 def test_the_latest_is_the_last_one_even_if_the_clock_was_set_back(place: Place) -> None:

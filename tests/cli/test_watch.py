@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.cli.watch import WatchScreen, gauge, look, spark_line
+from holdfast.cli import common
+from holdfast.cli.watch import WatchScreen, gauge, look
 from holdfast.journal.usage import ContextUsageTracker
 from holdfast.project.settings import load_settings
 
@@ -163,7 +164,7 @@ def test_each_key_on_a_terminal(place: Place) -> None:
 @pytest.mark.parametrize(("share", "bar"), [(-1.0, 0), (0.0, 0), (0.5, 15), (1.0, 30), (7.0, 30)])
 def test_a_gauge_is_never_longer_than_its_frame(share: float, bar: int) -> None:
     assert gauge(share) == "█" * bar + "░" * (30 - bar)
-    assert len(spark_line([share])) == 1
+    assert len(common.spark_line([share])) == 1
 
 
 def test_a_damaged_usage_is_told(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

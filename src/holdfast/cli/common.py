@@ -417,6 +417,14 @@ def _named_by_folder(store: Store, current: Settings) -> SnapshotSummary | None:
     return found[0] if len(found) == 1 and found[0].session_id == name else None
 
 
+_SPARKS = "▁▂▃▄▅▆▇█"
+
+
+def spark_line(shares: Sequence[float]) -> str:
+    """How a window filled: a bar a look, of eight heights; a full window and beyond is the highest."""
+    return "".join(_SPARKS[min(7, max(0, int(share * 8)))] for share in shares)
+
+
 def in_a_line(text: str, most: int = 300) -> str:
     """Of what is longer the beginning and the end: a program says at the end what went wrong."""
     line = " ".join(text.split())

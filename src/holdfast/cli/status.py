@@ -15,6 +15,7 @@ from holdfast.base.errors import CannotDoError, DamagedDataError, HoldfastError
 from holdfast.base.text import counted, decode_path
 from holdfast.cli import common
 from holdfast.model.statuses import NEVER_RUN_AGAIN, is_lost
+from holdfast.project import formats
 from holdfast.project.layout import ProjectLayout
 from holdfast.project.settings import Settings
 
@@ -586,7 +587,8 @@ def usage_command(session_id: str | None, as_json: bool) -> None:
     """
     current = common.settings()
     if session_id is not None:
-        _show([describe(tracker_for(current, session_id))], as_json)
+        state = describe(tracker_for(current, session_id))
+        _show([state if as_json else {**state, _FILLING: _how_it_filled(current, state)}], as_json)
         return
     from holdfast.journal.usage import tracked_sessions
 
@@ -594,15 +596,53 @@ def usage_command(session_id: str | None, as_json: bool) -> None:
     damaged: DamagedDataError | None = None
     for found in list(tracked_sessions(current.layout)):
         try:
-            states.append(describe(tracker_for(current, found)))
+            state = describe(tracker_for(current, found))
+            states.append(state if as_json else {**state, _FILLING: _how_it_filled(current, state)})
         except DamagedDataError as error:
             damaged = error
-    _show([*states, *_of_recent_workflows(current)], as_json)
+    _show([*states, *_of_recent_workflows(current, as_json)], as_json)
     if damaged is not None:  # the others are shown first, then this one is told
         raise damaged
 
 
-def _of_recent_workflows(current: Settings) -> list[dict[str, Any]]:
+_FILLING = "filling"
+"""How full the window was at the latest model calls: drawn, and in no document."""
+_MOST_BARS = 16
+_END_LOOKED_AT = 1 << 20
+
+
+def _how_it_filled(current: Settings, state: dict[str, Any]) -> list[float]:
+    """As the end of the session's own file tells it; empty where its agent writes no such file."""
+    from holdfast.base.ids import file_name_for
+    from holdfast.hooks.fast import notes, usage
+
+    folder = current.layout.state / formats.HOOKS / file_name_for(state["session_id"])
+    who = formats.parse_who(notes.read(str(folder / formats.WHO), 8192))
+    reader = {"claude-code": usage.claude_usage, "codex": usage.codex_usage}.get(who[0] if who else "")
+    if who is None or reader is None:
+        return []
+    calls: dict[str, int] = {}
+    for number, line in enumerate(_last_lines(Path(who[2]))):
+        if found := reader(line):  # a message is repeated on several lines
+            calls[found.report_id or str(number)] = found.total
+    return [total / state["context_window"] for total in calls.values()]
+
+
+def _last_lines(path: Path) -> list[bytes]:
+    """None where it is no plain file: who opened a pipe would wait for ever."""
+    try:
+        if not path.is_file():
+            return []
+        with path.open("rb") as file:
+            start = max(0, path.stat().st_size - _END_LOOKED_AT)
+            file.seek(start)
+            lines = file.read(_END_LOOKED_AT).split(b"\n")
+    except (OSError, ValueError):
+        return []
+    return lines[start > 0 :]  # the first one begins in the middle
+
+
+def _of_recent_workflows(current: Settings, as_json: bool) -> list[dict[str, Any]]:
     """The newest session of each workflow in this folder whose tasks asked a model."""
     found = common.answered(
         current,
@@ -615,7 +655,16 @@ def _of_recent_workflows(current: Settings) -> list[dict[str, Any]]:
             for workflow in store.workflows(worktree=current.worktree, limit=_MOST_WORKFLOWS)
         ],
     )
-    return [_described_usage(workflow, usages[-1], current) for workflow, usages in found if usages]
+    return [
+        {**_described_usage(workflow, usages[-1], current), **({} if as_json else _filling_of(usages))}
+        for workflow, usages in found
+        if usages
+    ]
+
+
+def _filling_of(usages: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    shares = [one["context_utilization"] for one in usages]
+    return {_FILLING: [share for share in shares if share is not None]}
 
 
 def _reported(store: SqlStore | RemoteStore, workflow_id: str) -> list[dict[str, Any]]:
@@ -673,12 +722,20 @@ def _used(state: dict[str, Any]) -> str | None:
     return f"{'' if state['complete'] else 'at least '}{state['percentage_used']:.1f} %"
 
 
+def _spark_line(state: dict[str, Any]) -> str | None:
+    """Of many calls some, evenly, with the last."""
+    shares: list[float] = state[_FILLING]
+    step = -(-len(shares) // _MOST_BARS) or 1
+    return common.spark_line(shares[::-1][::step][::-1]) if len(shares) > 1 else None
+
+
 def _show(states: list[dict[str, Any]], as_json: bool) -> None:
+    has_lines = not as_json and any(map(_spark_line, states))
     common.tell_table(
         as_json,
         states,
         f"No usage reported in this project yet. Start with: {common.first_step()}",
-        ("SESSION", "USED", "LEVEL", "TOKENS", "WINDOW", "REPORTS", "MODEL"),
+        ("SESSION", "USED", "LEVEL", "TOKENS", "WINDOW", "REPORTS", "MODEL", *(["FILLED"] * has_lines)),
         lambda state: (
             state["session_id"],
             _used(state),
@@ -687,5 +744,6 @@ def _show(states: list[dict[str, Any]], as_json: bool) -> None:
             None if state["context_window"] is None else f"{state['context_window']:,}",
             state["reports"],
             state["model"],
+            *([_spark_line(state)] * has_lines),
         ),
     )

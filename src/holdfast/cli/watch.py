@@ -78,14 +78,6 @@ def _gauges(report: dict[str, Any]) -> list[tuple[str, float, str]]:
     return found
 
 
-_SPARKS = "▁▂▃▄▅▆▇█"
-
-
-def spark_line(shares: Sequence[float]) -> str:
-    """A bar a look, of eight heights; a full window and beyond is the highest."""
-    return "".join(_SPARKS[min(7, max(0, int(share * 8)))] for share in shares)
-
-
 def gauge(share: float) -> str:
     filled = min(_WIDTH, max(0, round(share * _WIDTH)))
     return "█" * filled + "░" * (_WIDTH - filled)
@@ -185,7 +177,7 @@ class WatchScreen(App[None]):
             shown.append_text(plain(f"{name[:20]:20}  "))
             shown.append_text(Text(gauge(share), style=style))
             shown.append_text(plain(f"  {words}  "))
-            shown.append_text(Text(f"{spark_line(past)}\n", style="dim"))
+            shown.append_text(Text(f"{common.spark_line(past)}\n", style="dim"))
         self.query_one("#gauges", Static).update(shown)
         if threads is not None:
             table = cast("DataTable[Any]", self.query_one("#threads"))
