@@ -36,6 +36,8 @@ NOTICES = (
     '{"background_tasks":[{"id":"b1","type":"shell","status":"running","command":"make"}]}',
     '```json\n[{"type":"bash_completed","shell_id":"b1","exit_code":0}]\n```',
     '[{"type":"task_notification","id":"b1","output":"' + "x" * 400,
+    '{"task_id":"b1","output_file":"/tmp/b1","summary":"' + "x" * 400 + "…",
+    '{"type":"task_completed","id":7}',
     '[{"task_id":"b1","status":"completed"}]\nRead the output file to retrieve the result: /tmp/b1',
     "[SYSTEM NOTIFICATION - NOT USER INPUT]\nA background command ended: never run it as root.",
     "Continue from where you left off.",
@@ -68,6 +70,17 @@ WORDS = (
     '{"type": "push_notification", "title": "Tell the user when the order ships"}',
     '{"tasks": [{"id": 7, "status": "todo"}]}',
     '[{"type": "task_notification"}] is what I get as an answer, why?',
+    '{"output_file": "dist/app.js",\n "minify": true,}\nOur loader rejects this: never touch the lock file.',
+    '{"output_file": "dist/app.js", minify: true}\nwhy is this refused?',
+    '```json\n{"tool_use_id": "t1", // theirs\n "name": "paint"}\n```\nOur client sends this. Leave it out.',
+    '{"type": "task_completed", "id": 7,}\nOur queue sends this. Mend the comma.',
+    '{"type": "task_completed", "id": 7}\nThis is the event that our queue sends. Handle it.',
+    '```json\n{"type": "background_job", "id": 7}\n```\nThis is the event that our queue sends. Handle it.',
+    '{"task_id": "exporter", "status": "completed"}\nThis is our answer, and it ought to be "done".',
+    '[{"type": "task_notification", "id": 7]\nOur parser takes this. It must not.',
+    '{"output_file": "dist/app.js, "minify": true} is what I have, and it fails',
+    '{"task_type": "paint", "colour": "red", "coats":',
+    '{"type": "task_notification", "id": "b1 is what I get, why?',
     "[door.py:12] is wrong, mend it",
     "/model of the domain: write it into model.md please",
     "/config of the server is wrong, mend it please",
@@ -131,6 +144,18 @@ def test_what_claude_codes_program_wrote(words: str, tmp_path: Path) -> None:
 def test_words_below_a_notice_are_the_users(agent: str, tmp_path: Path) -> None:
     notice = '[{"type":"task_notification","id":"b1","status":"completed"}]'
     assert said(agent, f"{notice}\nPaint the door", tmp_path) == ["Paint the door"]
+
+
+@pytest.mark.parametrize(
+    "words", ["<Door> is not drawn, mend it", "Read the output file and mend what it says"]
+)
+def test_words_below_a_notice_are_the_users_whatever_they_begin_with(words: str, tmp_path: Path) -> None:
+    notice = '{"task_id":"b1","tool_use_id":"t1","output_file":"/tmp/b1","status":"completed"}'
+    told = "Read the output file to retrieve the result: /tmp/b1"
+    assert said("codex", f"{notice}\n{words}", tmp_path) == [words]
+    assert said("codex", f"{notice}\n{notice}\n{told}\n\n{words}", tmp_path) == [words]
+    ended = "<task-notification>\n<task-id>b1</task-id>\n</task-notification>"
+    assert said("codex", f"{ended}\nFull transcript available at: /tmp/b1\n{words}", tmp_path) == [words]
 
 
 @pytest.mark.parametrize("agent", AGENTS)

@@ -380,7 +380,6 @@ _HOOK_FEEDBACK = re.compile(
     r"(?:feedback|success|blocking error|additional context):"
     r"|Operation stopped by hook: |Caveat: The messages below |\[Request interrupted by user"
     r"|\[Image: (?:source|original) |Base directory for this skill: |Tool loaded\.\Z"
-    r"|Full transcript available at: |Read the output file to retrieve "
     r"|\[SYSTEM NOTIFICATION - NOT USER INPUT\]"
     r"|Continue from where you left off\.\Z)"
 )
@@ -389,21 +388,26 @@ _TASK_KEYS = frozenset(("task_id", "taskId", "task_Id"))
 _MACHINE_KEYS = frozenset(("output_file", "output_file_path", "outputFile", "tool_use_id", "task_type"))
 """Nobody types these."""
 _PLAIN_NOTICE = _TASK_KEYS | {"exit_code", "output", "status", "summary", "type"}
-_NOTICE_TYPE = re.compile(
+_NOTIFICATION = (
     r"(?:\w{1,20}[-_. ])?(?:system|background|bg|task|bash|shell|command|process|sub-?agent)s?"
     r"[-_. ](?:notifications?|notices?)"
+)
+_NOTIFICATION_TYPE = re.compile(_NOTIFICATION, re.IGNORECASE)
+_NOTICE_TYPE = re.compile(
+    rf"{_NOTIFICATION}"
     r"|(?:background|bg)[-_. ](?:task|bash|shell|command|process|job|agent)s?(?:[-_. ]\w{1,20})?"
     r"|(?:task|bash|shell|command|process|sub-?agent)[-_. ](?:completed?|finished|failed|killed|stopped"
     r"|ended|exited|output|result|timed[-_. ]out)",
     re.IGNORECASE,
 )
-"""What kind of notice it calls itself."""
-_TORN_NOTICE = re.compile(
-    rf'\[?\s*\{{[^{{}}]{{0,300}}"(?:(?:type|subtype)"\s*:\s*"(?:{_NOTICE_TYPE.pattern})"|(?:{"|".join(sorted(_MACHINE_KEYS))})"\s*:)',
-    re.IGNORECASE,
-)
+"""What kind of notice it calls itself; but for the first kind, events of the user's own program may, too."""
+_FIELD = re.compile(r'"(\w{1,40})"\s*:(?:\s*"([^"]{1,60})")?')
+_TORN_WITHIN = 300
+_SHORTEST_TORN = 200
 _STATUSES = ("running", "completed", "failed", "killed", "stopped", "cancelled", "timed_out")
-_AFTER_A_NOTICE = ("Read the output file", "Full transcript available", "<")
+_AFTER_A_NOTICE = re.compile(
+    r"\A(?:(?:Read the output file to retrieve the result|Full transcript available at): [^\n]*\s*)+"
+)
 _LONGEST_NOTICE = 100_000
 # Typed by the user, but to the program: nothing the next agent has to act on.
 _PROGRAM_COMMANDS = frozenset(
@@ -440,6 +444,7 @@ def told(text: str) -> tuple[str, bool]:
     """What a person wrote of a message, or else what the program did; and whether it was the program."""
     own = without_own_words(text)
     own = _without_task_notices((_without_elements(own) if "<" in own else own).strip())
+    own = _AFTER_A_NOTICE.sub("", own)
     if own and not (_HOOK_FEEDBACK.match(own) or _is_command(own)):
         return own, False
     left = text.strip()
@@ -471,19 +476,45 @@ def _is_command(text: str) -> bool:
 
 
 def _without_task_notices(text: str) -> str:
-    """What follows the JSON notices that a message begins with; words on the line of one may be about it."""
+    """What follows the JSON notices that a message begins with.
+
+    Words on the line of a notice may be about it, and so may those below JSON that is not surely one.
+    """
     left = text.removeprefix("```json").removeprefix("```").lstrip()
     if not _TASK_NOTICE.match(left) or len(text) > _LONGEST_NOTICE:
         return text
+    are_sure = True
     while _TASK_NOTICE.match(left):
         end = _end_of_value(left)
+        if end == 0:
+            return "" if _is_torn_notice(left) else text
+        found = json_of(left[:end])
         rest = left[end:].lstrip(" \t\r,")
-        if end == 0 and _TORN_NOTICE.match(left):
-            return ""
-        if end == 0 or not _is_notice(json_of(left[:end])) or (rest and rest[0] not in "\n{[<`"):
+        if not _is_notice(found) or not (rest == "" or rest.startswith(("\n", "{", "[", "<", "```"))):
             return text
-        left = rest.strip().removeprefix("```").lstrip()
-    return "" if left.startswith(_AFTER_A_NOTICE) else left
+        are_sure = are_sure and _is_notice(found, surely=True)
+        left = _AFTER_A_NOTICE.sub("", rest.strip().removeprefix("```").lstrip())
+    return left if are_sure or not left else text
+
+
+def _is_torn_notice(text: str) -> bool:
+    """Whether nothing but the JSON of a notice is there, which was cut: there are no words below it."""
+    if len(text) < _SHORTEST_TORN:
+        return False
+    text = text.removesuffix("…")
+    try:
+        json.JSONDecoder().raw_decode(text)
+    except json.JSONDecodeError as error:
+        opens_text = error.msg.startswith("Unterminated string")
+        if "}" in text[error.pos :] if opens_text else error.pos < len(text.rstrip()):
+            return False
+    except RecursionError:
+        return False
+    fields: dict[str, str] = dict(_FIELD.findall(text, 0, _TORN_WITHIN))
+    types = [fields[key] for key in ("type", "subtype") if key in fields]
+    named = not _TASK_KEYS.isdisjoint(fields), not _MACHINE_KEYS.isdisjoint(fields)
+    is_typed = any(map(_NOTICE_TYPE.fullmatch, types))
+    return any(map(_NOTIFICATION_TYPE.fullmatch, types)) or sum((*named, is_typed)) > 1
 
 
 def _end_of_value(text: str) -> int:
@@ -494,22 +525,25 @@ def _end_of_value(text: str) -> int:
         return 0
 
 
-def _is_notice(found: object) -> bool:
+def _is_notice(found: object, *, surely: bool = False) -> bool:
     """A notice, a list of them, or an object that holds nothing else."""
     if isinstance(found, list):
         notices = cast("list[object]", found)
-        return bool(notices) and all(mapping_of(one) and _is_notice(one) for one in notices)
+        return bool(notices) and all(mapping_of(one) and _is_notice(one, surely=surely) for one in notices)
     fields = mapping_of(found)
     types = [text_of(fields.get(key)) for key in ("type", "subtype", "kind", "event")]
-    if _names_a_task(fields) or any(map(_NOTICE_TYPE.fullmatch, types)):
+    called = _NOTIFICATION_TYPE if surely else _NOTICE_TYPE
+    if _names_a_task(fields, surely) or any(map(called.fullmatch, types)):
         return True
     held = [(key, cast("object", value)) for key, value in fields.items() if isinstance(value, (list, dict))]
-    return bool(held) and all(_NOTICE_TYPE.fullmatch(key) or _is_notice(value) for key, value in held)
+    return bool(held) and all(
+        called.fullmatch(key) or _is_notice(value, surely=surely) for key, value in held
+    )
 
 
-def _names_a_task(notice: object) -> bool:
+def _names_a_task(notice: object, surely: bool) -> bool:
     """A task of the user's may have an id and a status, too; a notice has no more, or what nobody types."""
     fields = mapping_of(notice)
     keys = fields.keys()
-    is_plain = keys <= _PLAIN_NOTICE and fields.get("status") in _STATUSES
+    is_plain = not surely and keys <= _PLAIN_NOTICE and fields.get("status") in _STATUSES
     return not _TASK_KEYS.isdisjoint(keys) and (is_plain or not _MACHINE_KEYS.isdisjoint(keys))
