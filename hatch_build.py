@@ -1,7 +1,10 @@
-"""Puts the built dashboard into what is packaged, or ends the build.
+"""Puts the built dashboard and the man page into what is packaged, or ends the build.
 
 A clone builds it when it is missing or older than its sources. A source distribution has no
 sources of it: it carries the built files, which go into the wheel as they are, without Node.
+
+The man page is made of the commands' help whenever a wheel is built. That takes click: the
+commands load what else they need when they run.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
@@ -20,8 +24,10 @@ PAGE = Path("src/holdfast/server/static/index.html")
 TOOLS = ("make", "node", "npm")
 
 
-class DashboardHook(BuildHookInterface[Any]):
-    def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002 - hatchling's call
+class PackageHook(BuildHookInterface[Any]):
+    _man: tempfile.TemporaryDirectory[str] | None = None
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if version == "editable":
             return  # it runs from the clone, where `make dashboard` builds it at any time
         root = Path(self.root)
@@ -29,6 +35,28 @@ class DashboardHook(BuildHookInterface[Any]):
             self._build(root)
         if not (root / PAGE).is_file():
             self._fail("the dashboard is not in this copy", "build from a clone of the repository")
+        if self.target_name == "wheel":
+            self._man = tempfile.TemporaryDirectory()
+            page = self._man_page(root, Path(self._man.name))
+            build_data["shared_data"][str(page)] = "share/man/man1/holdfast.1"
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002 - hatchling's call
+        if self._man is not None:
+            self._man.cleanup()
+
+    def _man_page(self, root: Path, folder: Path) -> Path:
+        # What an isolated build was given to import stands there, too.
+        paths = [str(root / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
+        result = subprocess.run(
+            [sys.executable, "-B", "scripts/reference.py", str(folder)],
+            cwd=root,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            stdout=sys.stderr,
+            check=False,
+        )
+        if result.returncode:
+            self._fail("the man page could not be made", "what is said above tells why; it needs click")
+        return folder / "holdfast.1"
 
     def _build(self, root: Path) -> None:
         missing = [tool for tool in TOOLS if shutil.which(tool) is None]

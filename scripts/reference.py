@@ -1,6 +1,7 @@
 """Write the reference from the code: every command, every name of the package, and the man page.
 
 python scripts/reference.py FOLDER MAN-FOLDER
+python scripts/reference.py MAN-FOLDER          the man page alone, which takes click and no other package
 """
 
 from __future__ import annotations
@@ -16,9 +17,14 @@ import holdfast
 from holdfast.cli.main import COMMANDS, cli
 
 
+def program() -> click.Context:
+    """As wide in every terminal, so that the same code makes the same files."""
+    return click.Context(cli, info_name="holdfast", terminal_width=78)
+
+
 def contexts() -> Iterator[click.Context]:
     """Of every command, groups before what is in them."""
-    top = click.Context(cli, info_name="holdfast")
+    top = program()
     for name in COMMANDS:
         command = cli.get_command(top, name)
         assert command is not None
@@ -61,7 +67,7 @@ def python() -> str:
 
 def manual() -> str:
     """In the man format; every command with its own section."""
-    top = click.Context(cli, info_name="holdfast")
+    top = program()
     parts = [
         f'.TH HOLDFAST 1 "" "holdfast {holdfast.__version__}" "User Commands"\n',
         ".SH NAME\nholdfast \\- pause, snapshot and resume the work of AI agents\n",
@@ -79,13 +85,14 @@ def escaped(text: str) -> str:
     return "\n".join(f"\\&{line}" if line.startswith((".", "'")) else line for line in lines)
 
 
-def main(folder: Path, man: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
+def main(man: Path, folder: Path | None = None) -> None:
     man.mkdir(parents=True, exist_ok=True)
-    (folder / "commands.md").write_text(commands(), encoding="utf-8")
-    (folder / "python.md").write_text(python(), encoding="utf-8")
     (man / "holdfast.1").write_text(manual(), encoding="utf-8")
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "commands.md").write_text(commands(), encoding="utf-8")
+        (folder / "python.md").write_text(python(), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main(*map(Path, reversed(sys.argv[1:])))

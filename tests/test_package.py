@@ -10,6 +10,7 @@ import subprocess
 import sys
 import sysconfig
 import tarfile
+import tomllib
 import venv
 import zipfile
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ from playwright.sync_api import expect
 from cli.harness import PATIENCE, PROGRAM, Place
 from e2e.browser import chromium
 from holdfast.base.errors import MissingExtraError
+from holdfast.cli.main import COMMANDS
 from server.program import ServerProgram
 
 ROOT = Path(__file__).parents[1]
@@ -124,6 +126,33 @@ def installed(wheel: Path, folder: Path) -> Path:
     )
     assert Path(where.strip()).is_relative_to(packages)
     return folder / "bin" / "holdfast"
+
+
+def test_an_installed_package_has_the_man_page(tmp_path: Path, no_tools: str) -> None:
+    program = installed(wheel_by_way_of_sdist(tmp_path, no_tools), tmp_path / "venv")
+    page = program.parents[1] / "share/man/man1/holdfast.1"  # where `man` looks for what is in this bin/
+    manual = page.read_text()
+    assert manual.startswith(".TH HOLDFAST 1")
+    assert [name for name in COMMANDS if f'.SH "HOLDFAST {name.upper()}"' not in manual] == []
+
+
+def test_the_man_page_is_made_with_click_alone(tmp_path: Path) -> None:
+    """No dependency of the program is asked for where a wheel is built."""
+    build_needs = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
+    assert [Requirement(line).name for line in build_needs] == ["click", "hatchling"]
+    venv.create(tmp_path / "venv", symlinks=True)
+    (site,) = (tmp_path / "venv").glob("lib/python*/site-packages")
+    (site / "click").symlink_to(Path(str(distribution("click").locate_file("click"))))
+    made = subprocess.run(
+        [tmp_path / "venv/bin/python", "-B", ROOT / "scripts/reference.py", tmp_path / "man"],
+        env={"PYTHONPATH": str(ROOT / "src"), "COLUMNS": "20"},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert made.returncode == 0, made.stderr
+    assert max(map(len, (tmp_path / "man/holdfast.1").read_text().splitlines())) > 60
 
 
 @pytest.mark.some_of("target", "state", number=2)

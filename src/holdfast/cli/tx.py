@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +10,14 @@ import click
 from holdfast.base.errors import CannotDoError, InvalidInputError, NotFoundError
 from holdfast.base.text import counted, encode_path, shown_path
 from holdfast.cli import common
-from holdfast.hooks.turns import named_files
 from holdfast.project.formats import OLD_NAMES, agent_called
-from holdfast.undo.ledger import Transaction
-from holdfast.undo.plan import Hunk
-from holdfast.undo.state import LedgerEntry, PathChange, told
-from holdfast.undo.transactions import SideCar, UndoOutcome
-from holdfast.undo.users_index import NOTHING
-from holdfast.undo.worktree import checked_path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.undo.ledger import Transaction
+    from holdfast.undo.plan import Hunk
+    from holdfast.undo.state import LedgerEntry, PathChange
+    from holdfast.undo.transactions import SideCar, UndoOutcome
 
 _partial_option = click.option(
     "--partial", is_flag=True, help="Skip files that cannot be undone without losing later changes."
@@ -296,7 +296,7 @@ def rewind_command(
     document = {
         "session": family[-1].session_id,
         "turn": turn,
-        "restored": told({path for one in done for path in one.restored}),
+        "restored": _told({path for one in done for path in one.restored}),
         "left": left,
         "undone_turns": undone,
         "undo_with": [] if dry_run else [f"holdfast tx undo {one.entry.id}" for one in done[::-1]],
@@ -399,7 +399,7 @@ def _hunks_of(sidecar: SideCar, name: str, files: Sequence[str]) -> tuple[str, l
     """What the transaction, or the one change, changed in these files; numbered as in all."""
     transaction, changes = _changes_of(sidecar, name)
     chosen = _chosen_files(files, {one.path for one in changes})
-    names = told(one.path for one in changes)
+    names = _told(one.path for one in changes)
     hunks = sidecar.hunks(one for one in changes if one.path in names)
     return transaction, [one for one in hunks if chosen is None or one.change.path in chosen]
 
@@ -433,6 +433,8 @@ def _hunk_lines(hunk: Hunk, hunks: Sequence[Hunk]) -> list[str]:
 
 
 def _head_lines(change: PathChange, number: str) -> list[str]:
+    from holdfast.undo.users_index import NOTHING
+
     head = [click.style(f"{_letter(change)} {shown_path(change.path)}{number}", bold=True)]
     before, after = change.before, change.after
     if before and after and before.permissions != after.permissions:
@@ -519,6 +521,8 @@ def _chosen_files(given: Sequence[str], known: Collection[str]) -> set[str] | No
     """Of the files known those that were given, or are in a folder that was; all (None) where none was."""
     if not given:
         return None
+    from holdfast.undo.worktree import checked_path
+
     root = common.settings().project
     names = [encode_path(checked_path(root, os.path.abspath(one))) for one in given]  # noqa: PTH100 - as typed
     chosen = {path for path in known for name in names if path == name or path.startswith(f"{name}/")}
@@ -530,12 +534,21 @@ def _chosen_files(given: Sequence[str], known: Collection[str]) -> set[str] | No
 
 
 def _preview(outcome: UndoOutcome) -> None:
-    for path in told(outcome.restored):
+    for path in _told(outcome.restored):
         click.echo(f"  {shown_path(path)}", err=True)
     _print_left(outcome.left, outcome.restored, indent="  ")
 
 
+def _told(paths: Iterable[str]) -> list[str]:
+    from holdfast.undo.state import told
+
+    return told(paths)
+
+
 def _sidecar() -> SideCar:
+    from holdfast.hooks.turns import named_files
+    from holdfast.undo.transactions import SideCar
+
     project = common.settings().project
     return SideCar(project, named_files=lambda: named_files(project))
 
@@ -595,7 +608,7 @@ def _print_entry(entry: LedgerEntry, aside: Mapping[str, Path], *, stands: bool)
     click.echo(line.rstrip())
     renames = entry.renames
     moved = set(renames.values())
-    shown = told(change.path for change in entry.changes)
+    shown = _told(change.path for change in entry.changes)
     for change in (one for one in entry.changes if one.path in shown):
         note = f" (set aside: {aside[change.path]})" if change.path in aside else ""
         if change.path in renames:
@@ -631,7 +644,7 @@ def _report(outcome: UndoOutcome, aside: Mapping[str, Path], done: str, as_json:
             }
         )
     else:
-        restored = told(outcome.restored)
+        restored = _told(outcome.restored)
         files = [path for path in restored if not path.endswith("/")]
         folders = counted(len(restored) - len(files), "folder")
         more = f" and {folders}" if len(files) < len(restored) else ""
