@@ -220,3 +220,13 @@ def test_a_git_that_merely_takes_its_time_is_waited_for(
 ) -> None:
     monkeypatch.setattr(git_module, "SLOW", 0.0)
     assert capture_git_state(repository) is not None
+
+
+def test_a_slow_git_gets_all_of_what_it_is_given(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More than a pipe holds: the rest was never sent once git had been looked after, and both waited."""
+    monkeypatch.setattr(git_module, "SLOW", 0.0)
+    asked = 200_000
+    answer = run_git(
+        repository, "cat-file", "--batch-check", stdin=(b"0" * 39 + b"1\n") * asked, time_limit=120.0
+    )
+    assert (answer.code, answer.out.count(b" missing\n")) == (0, asked)

@@ -15,6 +15,7 @@ import shlex
 import signal
 import stat
 import subprocess
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -358,13 +359,26 @@ def _communicate(
     process: subprocess.Popen[bytes], folder: Path, stdin: bytes | None, seconds: float
 ) -> tuple[bytes, bytes]:
     """What it answered. One that takes its time may never end: then what it waits for is looked for."""
-    if seconds > SLOW:
-        with suppress(subprocess.TimeoutExpired):
-            return process.communicate(stdin, timeout=SLOW)
-        if found := find_obstacle(folder):
-            raise _endless(folder, found)
-        return process.communicate(timeout=seconds - SLOW)
-    return process.communicate(stdin, timeout=seconds)
+    if seconds <= SLOW:
+        return process.communicate(stdin, timeout=seconds)
+    found: list[Obstacle] = []
+
+    def look() -> None:
+        if process.returncode is None and (obstacle := find_obstacle(folder)):
+            found.append(obstacle)
+            _end(process)
+
+    # Looked for beside it: a `communicate` that is left and called again never sends the rest of stdin.
+    watch = threading.Timer(SLOW, look)
+    watch.daemon = True
+    watch.start()
+    try:
+        answer = process.communicate(stdin, timeout=seconds)
+    finally:
+        watch.cancel()
+    if found:
+        raise _endless(folder, found[0])
+    return answer
 
 
 def _endless(folder: Path, found: Obstacle) -> GitError:
