@@ -10,10 +10,12 @@ import subprocess
 import sys
 import sysconfig
 import tarfile
+import threading
 import tomllib
 import venv
 import zipfile
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from importlib.metadata import Distribution, distribution
 from pathlib import Path
 
@@ -321,6 +323,71 @@ def test_an_extra_brings_all_that_its_commands_need(tmp_path: Path, extra: str) 
         place.paused("tool_call")  # there is something to export
     done = place.run(*line)
     assert (done.code, told in done.out) == (0, True), done
+
+
+@pytest.mark.some_of("extra")
+@pytest.mark.parametrize("extra", ["langgraph", "pydantic-ai"])
+def test_the_extra_for_a_framework_runs_its_example(tmp_path: Path, extra: str) -> None:
+    """The third, openai-agents, is not in the environment that these borrow from."""
+    place = Place(tmp_path)
+    del place.environment["PYTHONPATH"]
+    its_python, *_ = environment_of(tmp_path / "venv", extra)
+    example = ROOT / "examples" / "adapters" / f"with_{extra.replace('-', '_')}.py"
+    done = subprocess.run(
+        [its_python, str(example)],
+        cwd=place.project,
+        env=place.environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert (done.returncode, done.stderr, "session-" in done.stdout) == (0, "", True)
+
+
+def test_the_extra_for_mcp_answers_an_agent(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    del place.environment["PYTHONPATH"]
+    client = {"name": "test", "version": "1"}
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
+    request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+    done = subprocess.run(
+        [*environment_of(tmp_path / "venv", "mcp"), "mcp"],
+        cwd=place.project,
+        env=place.environment,
+        input=json.dumps(request) + "\n",
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert json.loads(done.stdout)["result"]["serverInfo"]["name"] == "holdfast", done.stderr
+
+
+def test_the_extra_for_notifications_sends_one(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    del place.environment["PYTHONPATH"]
+    place.program = environment_of(tmp_path / "venv", "notifications")
+    received: list[bytes] = []
+
+    class Receiver(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            received.append(self.rfile.read(int(self.headers["Content-Length"])))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name there
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Receiver) as server:
+        place.environment["HOLDFAST_NOTIFY"] = f"json://127.0.0.1:{server.server_port}/"
+        listening = threading.Thread(target=server.serve_forever)
+        listening.start()
+        done = place.run("doctor", "--notify")
+        server.shutdown()
+        listening.join()
+    assert (done.code, len(received)) == (0, 1), done
+    assert b"Holdfast" in received[0]
 
 
 def test_the_extra_for_the_server_serves(tmp_path: Path) -> None:
