@@ -53,7 +53,10 @@ class Codex(Driver):
     """Of a tool in a namespace, the scripted API wants that before a slash."""
     may_tell_usage_late = True
     run_class = CodexRun
-    questions: ClassVar[dict[str, bytes]] = {"Use existing model": b"222\r"}
+    questions: ClassVar[dict[str, bytes]] = {
+        "\u203a 1. Try new model": b"2",
+        "\u203a 2. Use existing model": b"\r",
+    }
 
     def prepare(self) -> None:
         self.compact_at(10**9)

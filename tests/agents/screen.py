@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import fcntl
-import itertools
 import os
 import pty
 import re
@@ -45,7 +44,7 @@ class Screen:
         environ: dict[str, str],
         questions: Mapping[str, bytes] | None = None,
     ) -> None:
-        self._questions = {question: itertools.cycle(keys) for question, keys in (questions or {}).items()}
+        self._questions = questions or {}
         self._typed_at = 0.0
         self._master, other = pty.openpty()
         fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", _ROWS, _COLUMNS, 0, 0))
@@ -116,11 +115,13 @@ class Screen:
             self._answer()
 
     def _answer(self) -> None:
-        """A key a second while a question stands there: the first ones may come before it listens."""
+        """While a question stands there, now and then: the first key may come before it listens.
+
+        A key that comes when it no longer asks may end it."""
         for question, keys in self._questions.items():
-            if question in self.text and time.monotonic() - self._typed_at > 1.0:
+            if question in self.text and time.monotonic() - self._typed_at > 3.0:
                 self._typed_at = time.monotonic()
-                os.write(self._master, bytes((next(keys),)))
+                os.write(self._master, keys)
 
     def _draw(self, text: str) -> None:
         text = self._rest + text
