@@ -13,6 +13,7 @@ from holdfast.model.entry import (
     Event,
     TaskFinished,
     TaskStarted,
+    TodosSet,
     UnknownEntry,
     UsageReported,
     WorkflowCreated,
@@ -20,9 +21,12 @@ from holdfast.model.entry import (
     entry_from_json,
 )
 from holdfast.model.fold import SessionFold
+from holdfast.model.gathered import Gathered
+from holdfast.model.message import TodoItem
 from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.usage import UsageMetrics
 from holdfast.model.workflow import Issue
+from holdfast.resume.snapshots import history
 from model.strategies import PLAN, entries
 from store.samples import DECISION, ERROR, NOON, ONE_OF_EACH, USAGE, snapshot
 
@@ -126,6 +130,17 @@ def test_a_decision_recorded_twice_is_one() -> None:
 def test_a_constraint_pinned_twice_keeps_its_first_place() -> None:
     fold = folded(*(ConstraintPinned(text=text) for text in ("b", "a", "b", "first")))
     assert list(fold.constraints) == ["first", "b", "a"]
+
+
+def test_an_open_to_do_outlives_sessions_that_do_not_touch_it() -> None:
+    done, left = TodoItem("write it", "completed"), TodoItem("write docs", "pending")
+    first = snapshot(todos=(done, left))
+    assert SessionFold.starting_from(first).todos == (left,)
+    assert history(snapshot(todos=(left,), gathered=Gathered()), "tasks") == "- pending: write docs\n"
+    finished = TodosSet(todos=(TodoItem("write docs", "completed"),))
+    second = snapshot(todos=SessionFold.starting_from(first).take(events(finished)).todos)
+    assert SessionFold.starting_from(second).todos == ()
+    assert SessionFold.starting_from(first.changed(closed=True)).todos == ()
 
 
 def test_usage_is_the_newest_report_of_this_session() -> None:

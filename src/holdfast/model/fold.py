@@ -66,6 +66,7 @@ class SessionFold(TaskProgress):
             feedback={item.review_id: item for item in snapshot.reviewer_feedback or ()},
             test_state=snapshot.test_state,
             constraints=dict.fromkeys(snapshot.constraints),
+            todos=_still_to_do(snapshot),
             work=snapshot.work,
             base=snapshot,
             through=snapshot.folded_through,
@@ -86,6 +87,13 @@ class SessionFold(TaskProgress):
 
     def tasks(self) -> TaskDAG:
         return self.task_dag.updated(self.task_changes) if self.task_changes else self.task_dag
+
+
+def _still_to_do(snapshot: SessionSnapshot) -> tuple[TodoItem, ...]:
+    """What is done was told with the session that did it."""
+    if snapshot.closed:
+        return ()
+    return tuple(todo for todo in snapshot.todos if todo.status != "completed")
 
 
 def _created(state: SessionFold, entry: e.WorkflowCreated) -> None:

@@ -87,8 +87,8 @@ def _tasks(snapshot: SessionSnapshot) -> Iterable[str]:
         yield f"- {task.status}: [{task.id}] {task.description}"
         if task.result:
             yield f"  {task.result}"
-    if snapshot.gathered:
-        yield from (f"- {todo.status}: {todo.text}" for todo in snapshot.gathered.todos)
+    own = snapshot.gathered.todos if snapshot.gathered else ()
+    yield from (f"- {todo.status}: {todo.text}" for todo in own or snapshot.todos)
 
 
 def _test_lines(snapshot: SessionSnapshot) -> Iterable[str]:
