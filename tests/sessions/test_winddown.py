@@ -15,7 +15,10 @@ from holdfast.base.errors import HeldElsewhereError, InvalidInputError
 from holdfast.journal.log import NotActiveError
 from holdfast.project.settings import Settings
 from holdfast.project.trust import note_start
+from holdfast.sessions.contexts import asides_since, newest_with_work
 from holdfast.sessions.pause import open_store
+from holdfast.sessions.threads import threads_in
+from holdfast.store.session_files import SessionFiles
 from holdfast.testing import FixedClock
 
 NAME = "session-20260106-120000"
@@ -237,6 +240,30 @@ def test_the_database_being_away_costs_nothing(settings: Settings, clock: FixedC
         for name in SessionPauseManager(settings=settings).list_sessions()
     ]
     assert len(numbers) == 3
+
+
+@pytest.mark.parametrize(
+    "ending", [{}, {"reason": "nothing done"}, {"trigger": "crash", "reason": "it died"}]
+)
+def test_one_in_which_nothing_was_recorded_hides_no_handover(
+    settings: Settings, clock: FixedClock, manager: IncrementalPauseManager, ending: dict[str, Any]
+) -> None:
+    manager.start_incremental_pause(0.90, {"conversation": "c"})
+    manager.append_action("user_message", {"text": "the port must be 5433"}, 0.91)
+    manager.finalize_pause(reason="full")
+    clock.advance(100)
+    empty = manager.start_incremental_pause(0.90, {"conversation": "c"})
+    manager.finalize_pause(**ending)
+    assert SessionFiles(manager.layout.sessions).latest() == NAME
+    with open_store(settings) as store:
+        flows = [flow.id for flow in store.workflows()]
+        newest = newest_with_work(store, flows)
+        assert newest is not None
+        assert newest.session_id == NAME
+        assert [one.sessions for one in threads_in(store, settings.worktree)] == [(NAME,)]
+        told = asides_since(store, newest)
+        assert [line.session_id for flow in flows for line in store.snapshots(flow)].count(empty) == 1
+    assert ("nothing done" in "".join(told)) == (ending.get("reason") == "nothing done")
 
 
 def test_a_pause_without_a_wind_down(settings: Settings, clock: FixedClock) -> None:

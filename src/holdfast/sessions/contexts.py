@@ -193,7 +193,8 @@ def open_before(store: Store, snapshot: SessionSnapshot) -> SessionSnapshot | No
 
 
 def asides_since(store: Store, snapshot: SessionSnapshot) -> tuple[str, ...]:
-    """The newest session after it that only looked, in a line; another on what earlier ones had left."""
+    """The newest session after it that only looked, or that was paused with a reason and nothing else, in a
+    line; another on what earlier ones had left."""
     from holdfast.sessions.threads import aside_told, is_aside, left_told
 
     left = left_told(store, snapshot)
@@ -203,6 +204,8 @@ def asides_since(store: Store, snapshot: SessionSnapshot) -> tuple[str, ...]:
             break
         if later.worked:
             return (*left, aside_told(later)) if is_aside(later) else left
+        if later.incremental_pause is not None and later.trigger != "crash" and later.pause_reason:
+            return (*left, aside_told(later))
     return left
 
 

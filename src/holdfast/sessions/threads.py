@@ -213,6 +213,8 @@ def aside_told(snapshot: SessionSnapshot) -> str:
     told = [f"the user said {' and '.join(said)}"] if said else []
     told += [f"the agent answered {answer}"] if answer else []
     told += [_STOPPED[found.stop.kind]] if found and found.stop.kind in _STOPPED else []
+    if not snapshot.worked and snapshot.pause_reason:
+        told = [f"it was paused because {quoted(snapshot.pause_reason, _ASIDE)}"]
     return f"A later session changed nothing ({snapshot.session_id}): {', '.join(told) or 'nothing was said'}"
 
 

@@ -232,8 +232,8 @@ class IncrementalPauseManager:
                 self._forget_start()
                 return name
             facts = self._facts(digest, recorded, reader.skipped, name, trigger, reason)
-            by_user = reason is not None and trigger is None
-            worked = worked or by_user or reader.skipped > 0 or _holds_something(digest)
+            # A reason alone is nothing to go on with: it would hide the handover of a session with work.
+            worked = worked or reader.skipped > 0 or _holds_something(digest)
             pauses.pause(replace(facts, at=at, worked=worked), closing)
             self._forget_start()
         return name
