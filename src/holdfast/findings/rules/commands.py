@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal
 
@@ -68,15 +68,23 @@ _MOST_FAILING = 20
 _COMMAND_SCANNED = 300
 _MOST_CHECKS = 40
 
+_WITH_VALUE = r"-(?:[CfF]|pl|-(?:prefix|filter|dir|directory|cwd|manifest-path|file|workspace|workdir))"
+"""Options that stand between a program and what it is to run, with a name behind them."""
 _TEST_COMMAND = re.compile(
-    r"\b(?:pytest|unittest|nosetests|tox|nox|jest|vitest|mocha|ava|rspec|phpunit|ctest|playwright test)\b"
-    r"|\b(?:go|cargo|npm|pnpm|yarn|bun|deno|mix|dotnet|swift|zig|gradle|gradlew|mvn|make|just|task|mise run"
-    r"|rake|sbt|bazel)"
-    r"\s+(?:[\w:-]+\s+)?(?:run\s+)?[\w:-]*test[\w:-]*"
+    r"\b(?:pytest|unittest|nosetests|tox|nox|jest|vitest|mocha|ava|rspec|phpunit|ctest|playwright test"
+    r"|busted)\b"
+    r"|\b(?:go|cargo|npm|pnpm|yarn|bun|deno|mix|dotnet|swift|zig|gradlew?|mvnw?|make|just|task|mise run"
+    r"|rake|sbt|bazel|rails|hatch|rye|pdm|composer|turbo|nx|cabal|stack|lein|meson|flutter|dart|manage\.py)\s+"
+    rf"(?:{_WITH_VALUE}[= ]\S+\s+|-(?!{_WITH_VALUE[1:]}\s)\S+\s+){{0,6}}"
+    r"(?:\w[\w:-]*\s+)?(?:run\s+)?[\w:-]*test[\w:-]*"
+    r"|\bmvnw?\s+(?:[^\s'\"]+\s+){0,6}verify\b|\bnode\s+(?:-\S+\s+){0,6}--test(?=\s|$)"
+    r"|\bnx\s+(?:run-many|affected)\s[^'\"]*\btest\b|\bxcodebuild\s(?:[^'\"]*\s)?test\b"
+    r"|\bbats\s+\S|\bprove\s+(?:-|t\b|\S+\.t\b)"
 )
 _FAILING = re.compile(
     r"--- FAIL: (\S+)"  # go
     r"|^FAILED (\S+)"  # pytest
+    r"|^ERROR (\S+\.py(?:::\S+)?)(?= - |$)"
     r"|^test (\S+) \.\.\. FAILED"  # cargo
     r"|^[ \t]*[\u2715\u2717\u00d7]\s+(.{3,100}?)(?: \(\d+ ?ms\))?$"  # jest, vitest
     r"|^[ \t]+\d+\) (.{3,100})$",  # mocha, rspec
@@ -117,16 +125,25 @@ def _goes_on(output: str) -> bool:
 
 _COLORS = re.compile(r"\x1b\[[\d;]*m")
 _SOME_RAN = re.compile(
-    r"\b[1-9]\d* (?:passed|passing|pass|failed|failing|xfailed|xpassed|ok)\b|^ok\s(?!.*\[no tests to run\])"
-    r"|^(?:---\s)?PASS\b|Ran [1-9]\d* tests?|^OK \([1-9]|^\.+[ \t]*\[ *\d+%\]|^test .* \.\.\. ok$",
+    r"\b[1-9]\d* (?:passed|passing|pass|failed|failing|xfailed|xpassed|ok|successful)\b"
+    r"|^ok\s(?!.*\[no tests to run\])|^(?:---\s)?PASS\b|Ran [1-9]\d* tests?|^OK \([1-9]|^test .* \.\.\. ok$"
+    r"|^(?:\S+ )?(?=[sxX]*\.)[.sxX]+[ \t]*\[ *\d+%\]|% tests passed, \d+ tests failed out of [1-9]"
+    r"|^(?:[#\u2139] )?pass [1-9]|Tests run: (?!(\d+),[^\n]{0,80}Skipped: \1\b)[1-9]|\bPassed:?\s+[1-9]"
+    r"|\b(?!(\d+) \w+,[^\n]{0,80}\b\2 (?:pending|skips|skipped)\b)[1-9]\d* (?:examples?|runs|tests?), "
+    r"|^> Task \S*:[\w-]*test(?: UP-TO-DATE| FROM-CACHE)?$|Executed [1-9]\d* tests?"
+    r"|\"Action\":\"pass\".*\"Test\":",
     re.MULTILINE | re.IGNORECASE,
 )
 _NONE_RAN = re.compile(
-    r"\bno tests? (?:ran|run|found|to run|files?|were|was|collected|executed|specified)\b|\bRan 0 tests\b"
-    r"|\bcollected 0 items\b|\b0 (?:passed|passing|tests?)\b|^[^\w\n]*\d+ (?:skipped|deselected)\b"
-    r"|\bNO-SOURCE\b|\btests? (?:are|is) skipped\b|\d+ tests collected\b",
+    r"\bno (?:tests?|examples) (?:ran|run|found|to run|files?|were|was|collected|executed|specified)\b"
+    r"|\bno test is available\b|\bcollected 0 items\b|\btests? (?:are|is) skipped\b|\b\d+ tests collected\b"
+    r"|^[^\w\n]*(?:(?:running|ran|executed) )?0 (?:passed|passing|tests?(?! failed)|examples|runs)\b"
+    r"|test result: ok\. 0 passed|^(?:[#\u2139] )?tests 0$|\bTests run: (?:0,|(\d+),[^\n]{0,80}Skipped: \1\b)"
+    r"|\b(\d+) examples?, 0 failures, \2 pending"
+    r"|^[^\w\n]*(?:Tests:?\s+)?\d+ (?:skipped|deselected)\b|^> Task \S*:[\w-]*test NO-SOURCE",
     re.MULTILINE | re.IGNORECASE,
 )
+"""It counts where nothing says that another part of the run had tests."""
 _SUMS_UP = re.compile(
     r"(?:\S*python[\d.]* -m |(?:uv|poetry|pdm|hatch|pipenv) run |\S*/)?pytest\b|(?:go|cargo) test\b"
 )
@@ -134,11 +151,12 @@ _SUMS_UP = re.compile(
 _GREEN = re.compile(
     r"\b[1-9]\d* (?:passed|passing)\b|^ok\s|^PASS\b|test result: ok|\bOK \(|^OK$|\b0 (?:issues"
     r"|errors|problems|failures)\b"
-    r"|All checks passed|BUILD SUCCESS|no issues found|\b0 failed\b|Success: no issues",
+    r"|All checks passed|BUILD SUCCESS|no issues found|\b0 failed\b|Success: no issues"
+    r"|^100% tests passed|^Passed!|All tests passed|^Result: PASS|^(?:[#\u2139] )?fail 0$|^ *0 fail$",
     re.MULTILINE | re.IGNORECASE,
 )
 _SUMMARY = re.compile(
-    r"\d+ (?:passed|failed|passing|failing|errors?)\b|test result:|Tests:\s|Ran \d+ tests?"
+    r"\b\d+ (?:passed|failed|passing|failing|errors?)\b|test result:|Tests:\s|Ran \d+ tests?"
     r"|^FAIL\b|^ok\s|^PASS$",
     re.IGNORECASE,
 )
@@ -153,6 +171,20 @@ _RED = re.compile(
     re.MULTILINE,
 )
 # A passing run may print such lines, too: they count where the exit code does not.
+_RED_SUMMARY = re.compile(
+    r"^[= ]{0,80}[1-9]\d* errors? in \d|^!+ Interrupted: [1-9]|^(?:[#\u2139] )?[Ff]ail:? +[1-9]"
+    r"|^ *[1-9]\d* fail$"
+    r"|^[= ]{0,80}\d+ [a-z]+(?:,| /) (?:[^\n]{0,120}[ (])?[1-9]\d* (?:failures?|errors?)\b"
+    r"|^[1-9]\d* failures?\b"
+    r"|\bBUILD FAILURE\b|\b(?:Failures|Errors|Failed): +[1-9]|^[ \t]*Failed!|^(?:FAILURES|ERRORS)!"
+    r"|^Result: FAIL|Failed: Total \d+|Total \d+, Failed [1-9]|, with [1-9]\d* failures?\b"
+    r"|\+\d+ -[1-9]\d*: "
+    r"|\*\* TEST FAILED \*\*"
+    r"|^npm (?:ERR!|error) (?:code (?:\d+|ELIFECYCLE)\b|Test failed)|^error: test failed"
+    r"|\b[1-9]\d* fails locally"
+    r"|^not ok \d+(?!.*# (?:TODO|SKIP))",
+    re.MULTILINE,
+)
 _RED_LINE = re.compile(r"^error(?:\[E\d+\])?: |^\S+\.\w{1,4}:\d+:\d+: (?!warning)", re.MULTILINE)
 
 
@@ -340,7 +372,8 @@ def _is_only_named(program: str, before: str, named: str) -> bool:
     if program in _TAKING_CODE and any(word in ("-c", "-e") for word in words):
         return True
     others = (_program(word) in _OTHER_WORK for word in words)
-    return any(others) or not _NOT_RUN.isdisjoint((*words, *named.split()[1:2]))
+    named = re.sub(rf"{_WITH_VALUE}[= ]\S+", "", named)
+    return any(others) or not _NOT_RUN.isdisjoint((*words, *named.split()[1:]))
 
 
 _CHECKS: tuple[tuple[CheckKind, re.Pattern[str]], ...] = (
@@ -361,6 +394,8 @@ class _Asked:
     by_exit: frozenset[CheckKind] = frozenset()
     """Of these the exit code tells, a failure only where no other program comes after it (`at_end`)."""
     at_end: frozenset[CheckKind] = frozenset()
+    told: Mapping[CheckKind, _Told] = field(default_factory=dict[CheckKind, "_Told"])
+    """Where the line prints the exit code of these."""
 
 
 @lru_cache(maxsize=64)  # asked several times about one command
@@ -383,7 +418,25 @@ def _asked(command: str) -> _Asked:
         return _Asked(handed_on=awaited | handed_on | sent_off)
     lost = those(lambda way, part: way == "awaited" and part.is_lost)
     at_end = those(lambda way, part: way != "" and part is parts[-1])
-    return _Asked(awaited, handed_on, sent_off, awaited - lost, at_end)
+    told: dict[CheckKind, _Told] = {
+        kind: line for kind, way, part in found if way == "awaited" and (line := _told_of(part, parts))
+    }
+    return _Asked(awaited, handed_on, sent_off, awaited - lost, at_end, told)
+
+
+_Told = tuple[str, int]
+
+
+def _told_of(part: _Part, parts: list[_Part]) -> _Told | None:
+    """The printed line with the exit code of a part, as a pattern, and which of those lines, from the end."""
+    at = next(place for place, one in enumerate(parts) if one is part)
+    has_pipefail = any(one.text.startswith("set ") and "pipefail" in one.text for one in parts[:at])
+    for place, later in enumerate(parts[at + 1 :], at + 1):
+        if echo := _TELLS_EXIT.fullmatch(later.text):
+            is_its = place == at + 1 or has_pipefail or echo[2] != "$?"
+            pattern = rf"^{re.escape(echo[1])}(\d{{1,3}}){re.escape(echo[3])}\s*$"
+            return (pattern, -sum(one.text == later.text for one in parts[place:])) if is_its else None
+    return None
 
 
 def _is_all_sent_off(command: str) -> bool:
@@ -394,6 +447,9 @@ def _is_all_sent_off(command: str) -> bool:
     )
 
 
+_TELLS_EXIT = re.compile(
+    r"echo\s+[\"']?([^$\"'`\\]*)(\$\?|\$\{PIPESTATUS(?:\[0\])?\}|\$\{pipestatus\[1\]\})([^$\"'`\\]*)[\"']?"
+)
 _HANDS_BACK = re.compile(r"exit\s+[\"']?\$")
 _FAILS = re.compile(r"(?:false|(?:exit|return) [1-9]\d*)(?!\S)")
 _ENDS_AT_ONCE = re.compile(r"set -\w*e")
@@ -426,14 +482,16 @@ def check_run(
 ) -> TestRun:
     text = _COLORS.sub("", head_and_tail(output, _SCANNED))
     asked = _asked(command)
+    code = _exit_told(asked, kind, text)
+    by_exit = kind in asked.by_exit or code == 0
     ended = ended and not _goes_on(text)
     failed = failed and ended and kind in asked.by_exit and (kind in asked.at_end or not _GREEN.search(text))
     failing = _without_parents(next(filter(None, found.groups()), "") for found in _FAILING.finditer(text))
     summaries = [one_line(line) for line in text.split("\n")[-_SUMMARY_LINES:] if _SUMMARY.search(line)]
     told = [line for line in summaries if _RED.search(line)] or summaries
     red = bool(failing or _RED.search(text)) or (failed and not _ends_in_search(command))
-    if not red and _RED_LINE.search(text) and not _GREEN.search(text):
-        red = kind not in asked.by_exit
+    if not red and not by_exit:
+        red = bool(code or _RED_SUMMARY.search(text) or (_RED_LINE.search(text) and not _GREEN.search(text)))
     first_line = same_command(command.split("\n", 1)[0][:_COMMAND_SCANNED])
     return TestRun(
         index,
@@ -442,7 +500,7 @@ def check_run(
         failing[:_MOST_FAILING],
         clipped(_red_lines(text) if red and not failing else told[-1] if told else "", _SUMMARY_KEPT),
         kind=kind,
-        unsure=not red and not (ended and _is_proven(command, text, kind)),
+        unsure=not red and not (ended and _is_proven(command, text, kind, by_exit)),
         narrow=bool(_NARROWED.search(first_line)),
     )
 
@@ -462,7 +520,7 @@ def _red_lines(text: str) -> str:
         return " / ".join(at[:_COMPLAINTS]) + more
     if said := [clipped(line, _COMPLAINT) for line in lines if _ASSERTS.match(line)]:
         return " / ".join(said[-_COMPLAINTS:])  # the names of the tests were cut away
-    return next((line for line in lines if _RED.search(line)), "")
+    return next((line for red in (_RED, _RED_SUMMARY) for line in lines if red.search(line)), "")
 
 
 _ASSERTS = re.compile(
@@ -474,7 +532,16 @@ _COMPLAINT, _COMPLAINTS = 150, 4
 _SUMMARY_KEPT = _COMPLAINT * _COMPLAINTS + 40
 
 
-def _is_proven(command: str, text: str, kind: CheckKind) -> bool:
+def _exit_told(asked: _Asked, kind: CheckKind, text: str) -> int | None:
+    """The exit code that the line prints of a check: its own of several, and 0 only where all are."""
+    pattern, place = asked.told.get(kind, ("", 0))
+    codes = [int(found[1]) for found in re.finditer(pattern, text, re.MULTILINE)] if pattern else []
+    if not any(codes):
+        return 0 if codes else None
+    return (codes[place] if -place <= len(codes) else 0) or None
+
+
+def _is_proven(command: str, text: str, kind: CheckKind, by_exit: bool) -> bool:
     """Whether a run without a failure in its output is known to have passed."""
     line, asked = command[:_COMMAND_SCANNED], _asked(command)
     if kind in asked.sent_off or _CUT.search(line):
@@ -484,7 +551,7 @@ def _is_proven(command: str, text: str, kind: CheckKind) -> bool:
     head = _FIRST_LINES.search(line)
     if head and text.rstrip("\n").count("\n") + 1 >= int(head[1] or _LINES_OF_HEAD):
         return False  # there was more, or there may have been
-    return kind in asked.by_exit or bool(_GREEN.search(text))
+    return by_exit or bool(_GREEN.search(text))
 
 
 def _ran_no_test(command: str, text: str) -> bool:
@@ -502,7 +569,7 @@ def _ends_in_search(command: str) -> bool:
 
 def is_red(command: str, output: str) -> bool:
     """Whether a check says that it failed, whatever a pipe made of its exit code."""
-    if "|" not in command:
+    if not any(sign in command for sign in "|;\n"):
         return False
     return any(not check_run(0, command, False, output, kind).passed for kind in check_kinds(command))
 
