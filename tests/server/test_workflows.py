@@ -73,6 +73,18 @@ def test_create_watch_pause_resume_finish(program: Served, place: Place) -> None
     assert (place.project / "log").read_text() == "b\n"
 
 
+def test_of_two_servers_on_one_database_each_has_work_run(place: Place) -> None:
+    with ServerProgram(place) as first, ServerProgram(place) as second:
+        for number, server in enumerate((first.served(), second.served()), start=1):
+            with server.socket() as listener:
+                listener.until("live")
+                made = server.ask("POST", "/api/workflows", {"plan": plan(f"echo {number} >> log")})
+                assert made.status == 201, made
+                while _until_entry(listener, "workflow_status_changed")["status"] != "completed":
+                    pass
+    assert (place.project / "log").read_text() == "1\n2\n"
+
+
 def test_work_in_a_clone_has_no_folder_that_could_differ(program: Served, place: Place) -> None:
     place.git("commit", "--quiet", "--allow-empty", "-m", "start")
     place.git("clone", "--quiet", "--bare", ".", "../origin.git")

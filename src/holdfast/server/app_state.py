@@ -170,7 +170,7 @@ class AppState:
 class Workers:
     """Starts a worker where work waits and nobody is there to take it up.
 
-    Meanwhile the server itself counts as one: what it has queued is not taken for forgotten.
+    Its own lease says that somebody will: what is queued is not taken for forgotten.
     """
 
     def __init__(
@@ -179,7 +179,7 @@ class Workers:
         self._service, self._starts_any, self._clock = service, starts_any, clock
         self._lock = threading.Lock()
         self._started: subprocess.Popen[bytes] | None = None
-        self._presence = HeldLease(service.store.leases, "worker")
+        self._presence = HeldLease(service.store.leases, "server")
 
     def __enter__(self) -> Self:
         if self._starts_any:
@@ -200,7 +200,7 @@ class Workers:
         return [
             lease
             for lease in self._service.store.leases.all()
-            if lease.kind == "worker" and not is_dead(lease) and lease.id != self._presence.id
+            if lease.kind == "worker" and not is_dead(lease)
         ]
 
     def ensure(self) -> None:

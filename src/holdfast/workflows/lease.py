@@ -26,7 +26,8 @@ __all__ = ["LEASE_SECONDS", "HeldLease", "holder", "is_dead", "is_gone", "start_
 
 log = logging.getLogger("holdfast.worker")
 
-LeaseKind = Literal["worker", "run"]
+LeaseKind = Literal["worker", "run", "server"]
+"""A server runs nothing itself: it has workers started."""
 
 LEASE_SECONDS = 5.0
 BEAT_SECONDS = 1.0
@@ -76,7 +77,7 @@ class HeldLease:
 
     def __enter__(self) -> Self:
         for lease in self._leases.all():
-            if lease.kind == "run" and lease.host == self.lease.host and is_dead(lease):
+            if lease.kind != "worker" and lease.host == self.lease.host and is_dead(lease):
                 self._leases.remove(lease.id)  # of a process that was killed: nobody else will
         self._leases.add(self.lease)
         self._thread.start()

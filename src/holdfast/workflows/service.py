@@ -541,7 +541,10 @@ class OrchestratorService(WorkflowService[SqlStore]):
         )
 
     def has_workers(self) -> bool:
-        return any(lease.kind == "worker" and not is_dead(lease) for lease in self.store.leases.all())
+        """Or a server, which starts one."""
+        return any(
+            lease.kind in ("worker", "server") and not is_dead(lease) for lease in self.store.leases.all()
+        )
 
     def is_run_elsewhere(self, workflow: Workflow) -> bool:
         leases = self.store.leases.all() if workflow.status in ACTIVE and workflow.claim else ()
