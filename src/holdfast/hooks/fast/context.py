@@ -174,7 +174,7 @@ def records(event: "AgentEvent", told: list[str]) -> list[str]:
     return [words, *(one[: max(0, room)] for one in told)]
 
 
-_RECORDED = "[holdfast] Recorded by earlier sessions in this folder; it still stands:"
+_RECORDED = "[holdfast] Recorded by earlier sessions in this folder, oldest first; later ones override earlier ones:"
 
 
 # ── after a compaction ────────────────────────────────────────────────────────────────────────────
