@@ -67,6 +67,31 @@ def test_secrets_with_a_name_or_a_place(text: str, clean: str) -> None:
     assert redact(text)[0] == clean
 
 
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ('TOKEN="$(rm${IFS}-rf${IFS}x;id>pwned9)"', 'TOKEN="$(rm${IFS}-rf${IFS}x;id>pwned9)"'),
+        ('TOKEN="`rm${IFS}-rf${IFS}x;id>pwned9`"', 'TOKEN="`rm${IFS}-rf${IFS}x;id>pwned9`"'),
+        ('TOKEN="x8f3a9c2b1d$(id)"', 'TOKEN="[redacted:assigned-secret]$(id)"'),
+        (
+            'TOKEN="x8f3a9c2b1d$(a;$(b))8f3a9c2b1d"',
+            'TOKEN="[redacted:assigned-secret]$(a;$(b))[redacted:assigned-secret]"',
+        ),
+        ('PASSWORD="tr0ub4dor&3$(rm -rf "x")"', 'PASSWORD="[redacted:assigned-secret]$(rm -rf "x")"'),
+        ('TOKEN="8f3a9c$(2b1d"', 'TOKEN="[redacted:assigned-secret]"'),
+        (
+            'TOKEN="8f3a9c2b$(API_TOKEN=8f3a9c2b1d;id)"',
+            'TOKEN="[redacted:assigned-secret]$(API_TOKEN=[redacted:assigned-secret];id)"',
+        ),
+    ],
+)
+def test_a_command_inside_a_value_stays_visible(text: str, clean: str) -> None:
+    assert redact(text)[0] == clean
+    inside_json = json.loads(redact(json.dumps({"run": text}))[0])["run"]
+    assert "rm" not in text or "rm" in inside_json
+    assert redact(clean)[0] == clean
+
+
 def test_a_private_key_goes_as_a_whole_even_if_its_end_is_cut_off() -> None:
     block = "-----BEGIN " + "RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA\nabc\n-----END RSA " + "PRIVATE KEY-----"
     assert redact(f"a {block} b")[0] == "a [redacted:private-key] b"

@@ -272,6 +272,25 @@ def test_approval_shows_what_was_changed_and_what_is_dangerous(served: Server, o
     sees(page, "Cancelled")
 
 
+def test_approval_judges_every_command_by_what_will_run(served: Server, open_page: Open) -> None:
+    """What is hidden as a secret, too."""
+    password = "Tr0ub4dor" + "&9"
+    run = f"PASSWORD='{password}' TOKEN=\"8f3a9c2b1d$(git push --force)\" true"
+    until = f"PASSWORD='{password}' git push --force origin main"
+    tasks = [{"id": "push", "run": run, "until": until, "approval": True}]
+    plan = {"issue": {"id": "E2E-2", "title": "Release"}, "tasks": tasks}
+    workflow_id = served.ask("/api/workflows", {"plan": plan})["id"]
+    page = open_page(served, f"/workflows/{workflow_id}")
+    card = page.get_by_role("region", name="A task waits for your approval")
+    expect(card.get_by_text("A part of this command cannot be seen here")).to_have_count(2)
+    expect(card.get_by_text("Dangerous: ")).to_have_count(2)
+    expect(card.get_by_role("region", name="Command", exact=True)).to_contain_text("$(git push --force)")
+    expect(card.get_by_text("No known danger was recognised")).to_have_count(0)
+    assert password not in page.content()
+    assert faults_by_axe(page) == []
+    served.ask(f"/api/workflows/{workflow_id}/cancel", {})
+
+
 def test_commands_from_elsewhere_are_read_before_they_run(
     served: Server, open_page: Open, complaints: Complaints
 ) -> None:

@@ -1223,11 +1223,21 @@ export interface components {
             /** Driver */
             driver: string;
             /**
+             * Hidden In
+             * @description Which of the task's texts are shown without something that looks like a secret
+             */
+            hidden_in: ("run" | "prompt" | "until")[];
+            /**
              * Risk
              * @description What the rules for agents' commands object to; null does not mean that it is harmless
              */
             risk: string | null;
             task: components["schemas"]["Task"];
+            /**
+             * Until Risk
+             * @description The same for the command in `until`
+             */
+            until_risk: string | null;
             /** Worktree */
             worktree: string;
         };

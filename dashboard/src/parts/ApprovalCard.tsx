@@ -50,18 +50,14 @@ function WhatRuns({ id, approval }: { id: string; approval: Approval }) {
         text={(isShell ? task.run : task.prompt || task.run) ?? ""}
         isCode={isShell}
       />
-      {approval.risk ? (
-        <p className="notice bad">
-          <strong>Dangerous: {neutral(approval.risk)}.</strong> An agent would not be allowed to run this.
-        </p>
-      ) : (
-        isShell && (
-          <p className="muted">
-            No known danger was recognised in the command. That is no promise that there is none.
-          </p>
-        )
+      {isShell && <Risk risk={approval.risk} isHidden={approval.hidden_in.includes("run")} />}
+      {!isShell && approval.hidden_in.some((name) => name !== "until") && <Hidden what="prompt" />}
+      {task.until && (
+        <>
+          <ForeignText title="Repeated until this command succeeds" text={task.until} isCode />
+          <Risk risk={approval.until_risk} isHidden={approval.hidden_in.includes("until")} />
+        </>
       )}
-      {task.until && <ForeignText title="Repeated until this command succeeds" text={task.until} isCode />}
       {after.map((one) => (
         <div key={one.task_id} className="stack">
           <p>
@@ -82,6 +78,32 @@ function WhatRuns({ id, approval }: { id: string; approval: Approval }) {
       <Changed id={id} approval={approval} />
       {after_left_out > 0 && <p className="muted">and {counted(after_left_out, "more task")}</p>}
     </div>
+  );
+}
+
+function Risk({ risk, isHidden }: { risk: string | null; isHidden: boolean }) {
+  return (
+    <>
+      {isHidden && <Hidden what="command" />}
+      {risk ? (
+        <p className="notice bad">
+          <strong>Dangerous: {neutral(risk)}.</strong> An agent would not be allowed to run this.
+        </p>
+      ) : (
+        <p className="muted">
+          No known danger was recognised in the command. That is no promise that there is none.
+        </p>
+      )}
+    </>
+  );
+}
+
+function Hidden({ what }: { what: string }) {
+  return (
+    <p className="notice warn">
+      <strong>A part of this {what} cannot be seen here:</strong> it looks like a secret. Read the file of the
+      plan before you approve it.
+    </p>
   );
 }
 

@@ -63,7 +63,7 @@ def redact(text: str) -> tuple[str, Counter[str]]:
     found: Counter[str] = Counter()
     pieces: list[str] = []
     done = 0
-    for start, end, kind in sorted(_secrets(data), key=lambda one: (one[0], -one[1])):
+    for start, end, kind in sorted(_visible_commands_left(data), key=lambda one: (one[0], -one[1])):
         if start < done:
             continue  # inside one that is taken out already
         pieces += (text[done:start], f"[redacted:{kind}]")
@@ -99,6 +99,55 @@ def _secrets(data: bytes) -> Iterator[Found]:
     yield from _logins(data, lowered)
     yield from on_command_lines(data, lowered)
     yield from inserted(data, lowered)
+
+
+_SUBSTITUTION = re.compile(rb"\$\(|\x60")
+_LONGEST_SUBSTITUTION = 1000
+_PARENTHESIS_OR_END = re.compile(rb"[()\r\n]")
+
+
+def _visible_commands_left(data: bytes) -> Iterator[Found]:
+    """A shell runs `$(…)` and backticks inside a value: who reads the command must see what they run.
+
+    Such a part is no secret itself; secrets inside of it are looked for once more, as the value was not.
+    """
+    if b"$(" not in data and b"\x60" not in data:
+        yield from _secrets(data)
+        return
+    for start, end, kind in _secrets(data):
+        yield from _outside_substitutions(data, start, end, kind)
+
+
+def _outside_substitutions(data: bytes, start: int, end: int, kind: str) -> Iterator[Found]:
+    opened = _SUBSTITUTION.search(data, start, end)
+    while opened:
+        closed = _end_of_substitution(data, opened, end)
+        if closed is None:
+            opened = _SUBSTITUTION.search(data, opened.end(), end)
+            continue
+        if start < opened.start():
+            yield start, opened.start(), kind
+        start, inside = min(closed, end), opened.end()
+        for one, other, inner in _visible_commands_left(data[inside:start]):
+            yield inside + one, inside + other, inner
+        opened = _SUBSTITUTION.search(data, start, end)
+    if start < end:
+        yield start, end, kind
+
+
+def _end_of_substitution(data: bytes, opened: re.Match[bytes], end: int) -> int | None:
+    """None for what is never closed. A value that ends at a quote inside `$(…)` goes on behind it."""
+    if opened[0] == b"\x60":
+        closed = data.find(b"\x60", opened.end(), end)
+        return closed + 1 if closed > 0 else None
+    depth = 1
+    for sign in _PARENTHESIS_OR_END.finditer(data, opened.end(), opened.end() + _LONGEST_SUBSTITUTION):
+        if sign[0] not in b"()":
+            return None
+        depth += 1 if sign[0] == b"(" else -1
+        if depth == 0:
+            return sign.end()
+    return None
 
 
 # Words with a vendor's prefix.

@@ -619,6 +619,9 @@ class TaskDetail(Value):
     seq: int
 
 
+ExecutedText = Literal["run", "prompt", "until"]
+
+
 class Approval(Value):
     """What will run if the waiting task is approved. Texts are those of the plan: not to be trusted."""
 
@@ -627,6 +630,10 @@ class Approval(Value):
     worktree: str
     risk: str | None = Field(
         description="What the rules for agents' commands object to; null does not mean that it is harmless"
+    )
+    until_risk: str | None = Field(description="The same for the command in `until`")
+    hidden_in: tuple[ExecutedText, ...] = Field(
+        description="Which of the task's texts are shown without something that looks like a secret"
     )
     cost_usd: float | None = Field(description="Of the workflow so far; null if it is unknown")
     changes: tuple[RecordedChange, ...] = Field(

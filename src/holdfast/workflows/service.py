@@ -532,6 +532,10 @@ class OrchestratorService(WorkflowService[SqlStore]):
             return None
         return next((task for task in self.core.fold(workflow).tasks().ready() if task.approval), None)
 
+    def originals(self, workflow: Workflow) -> Originals:
+        """What it executes, to be judged; shown are the copies without secrets."""
+        return Originals(self.store.originals(workflow.id), workflow, self.core.fold(workflow))
+
     def is_abandoned(self, workflow: Workflow) -> bool:
         """Whether it is recorded as running by somebody who is not there any more."""
         return (

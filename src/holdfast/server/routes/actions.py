@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import Annotated
+from typing import Annotated, Final, TypedDict
 
 from fastapi import APIRouter, Body, Query, Response
 from starlette.concurrency import run_in_threadpool
 
-from holdfast.base.errors import NotFoundError
+from holdfast.base.errors import CannotDoError, NotFoundError
+from holdfast.base.redact import redact
 from holdfast.capture.git import capture_git_state
 from holdfast.hooks.command_place import CommandPlace
 from holdfast.hooks.guards import danger, has_tracked_changes
-from holdfast.model.task import Task
+from holdfast.model.task import Task, lacks_something
 from holdfast.model.workflow import Workflow
 from holdfast.resume.compiler import DEFAULT_BUDGET
 from holdfast.server.app_state import AppState, AtDesk
@@ -23,6 +24,7 @@ from holdfast.server.models import (
     Approval,
     ApproveTask,
     CancelResponse,
+    ExecutedText,
     ForkWorkflow,
     GiveReason,
     PauseWorkflow,
@@ -244,7 +246,8 @@ def get_approval(workflow_id: str, desk: AtDesk) -> Approval:
     return Approval(
         task=task,
         driver=driver,
-        risk=_risk(desk, workflow, task) if driver == "shell" else None,
+        **_risks(desk, workflow, task, driver),
+        hidden_in=tuple(name for name in _EXECUTED if lacks_something(getattr(task, name))),
         cost_usd=cost_so_far(desk.store, workflow_id),
         changes=changes[:_CHANGES],
         changes_left_out=max(0, len(changes) - _CHANGES),
@@ -255,16 +258,30 @@ def get_approval(workflow_id: str, desk: AtDesk) -> Approval:
     )
 
 
-def _risk(desk: AppState, workflow: Workflow, task: Task) -> str | None:
-    """By the rules that guard agents' commands."""
+_EXECUTED: Final[tuple[ExecutedText, ...]] = ("run", "prompt", "until")
+
+
+class _Risks(TypedDict):
+    risk: str | None
+    until_risk: str | None
+
+
+def _risks(desk: AppState, workflow: Workflow, task: Task, driver: str) -> _Risks:
+    """By the rules that guard agents' commands, on what will run: a copy without secrets may hide it."""
+    originals = desk.service.originals(workflow)
+    with contextlib.suppress(CannotDoError):  # without its original it cannot run; the copy is all there is
+        task = originals.task(task, is_told=driver != "shell")
     folder = desk.layout_of(workflow).root
 
     def branch() -> str:
         state = capture_git_state(folder)
         return (state.branch if state else None) or ""
 
-    refusal = danger(task.run or "", CommandPlace(str(folder), branch, has_tracked_changes))
-    return refusal[0] if refusal else None
+    def risk(command: str | None) -> str | None:
+        refusal = danger(command or "", CommandPlace(str(folder), branch, has_tracked_changes))
+        return redact(originals.hidden(refusal[0]))[0] if refusal else None
+
+    return {"risk": risk(task.run) if driver == "shell" else None, "until_risk": risk(task.until)}
 
 
 def _precedent(desk: AppState, workflow_id: str, task: Task) -> Precedent:
