@@ -533,6 +533,28 @@ def test_resume_page_tells_whether_the_folder_changed(served: Server, open_page:
     page.get_by_label("Fail unless").check()
     expect(page.get_by_text("It has changed: resuming now would fail.")).to_be_visible()
 
+    page.get_by_label("Fail unless").uncheck()
+    (served.project / "later.py").write_text("1\n")
+    page.get_by_role("button", name="Resume").click()
+    expect(page.get_by_role("alert")).to_contain_text("The folder is not as this page showed it.")
+    expect(drift).to_contain_text("later.py")
+    page.get_by_role("button", name="Resume").click()
+    toast = page.locator(".toast")
+    expect(toast).to_contain_text("Resumed as session 2.")
+    expect(toast).to_contain_text("later.py")
+
+
+def test_resuming_several_tells_whose_folder_changed(served: Server, open_page: Open) -> None:
+    page = open_page(served)
+    paused(served, page)
+    (served.project / "app.py").write_text("rewritten\n")
+    page.goto(served.url)
+    page.get_by_label("Select all workflows").press("Space")
+    page.get_by_role("region", name="Selected workflows").get_by_role("button", name="Resume").click()
+    toast = page.locator(".toast")
+    expect(toast).to_contain_text("1 workflow resumed.")
+    expect(toast).to_contain_text("Changed on disk since the pause: app.py.")
+
 
 def test_resume_page_tells_when_nobody_can_tell(
     served: Server, open_page: Open, complaints: Complaints

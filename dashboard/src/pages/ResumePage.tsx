@@ -10,7 +10,7 @@ import { taskPath } from "../lib/paths";
 import { useTitle } from "../lib/use-title";
 import { Facts, ForeignText } from "../parts/bits";
 import { ContextText, CostLine, FidelityReport } from "../parts/ContextView";
-import { Drift } from "../parts/Drift";
+import { Drift, driftFound } from "../parts/Drift";
 import { Loading, Shown } from "../parts/states";
 import { say } from "../parts/toasts";
 
@@ -26,6 +26,9 @@ const MODELS = [
 ];
 
 const NOT_SAME = { changed: "It has changed", cannot_tell: "That is unknown" } as const;
+
+const OTHER_THAN_SHOWN =
+  "The folder is not as this page showed it. What is shown now is current: press Resume again to continue.";
 
 export default function ResumePage({ id }: { id: string }) {
   const [snapshotId, setSnapshotId] = useState<string | null>(null);
@@ -63,7 +66,13 @@ export default function ResumePage({ id }: { id: string }) {
             <div className="stack">
               {data.snapshot && <Drift answer={data} />}
               {!isOver && <Plan data={data} />}
-              <ResumeForm id={id} data={data} snapshotId={snapshotId} isOver={isOver}>
+              <ResumeForm
+                id={id}
+                data={data}
+                snapshotId={snapshotId}
+                isOver={isOver}
+                lookAgain={async () => (await preview.refetch({ throwOnError: true })).data}
+              >
                 <label>
                   <span>Resume from</span>
                   <select
@@ -159,12 +168,14 @@ function ResumeForm({
   data,
   snapshotId,
   isOver,
+  lookAgain,
   children,
 }: {
   id: string;
   data: ResumePreview;
   snapshotId: string | null;
   isOver: boolean;
+  lookAgain: () => Promise<ResumePreview | undefined>;
   children: React.ReactNode;
 }) {
   const [message, setMessage] = useState("");
@@ -173,8 +184,11 @@ function ResumeForm({
   const [, go] = useLocation();
   const client = useQueryClient();
   const resume = useMutation({
-    mutationFn: (accept_commands: string | null) =>
-      answered(
+    mutationFn: async (accept_commands: string | null) => {
+      const now = await lookAgain();
+      const isAsShown = now?.drift_state === data.drift_state && now.drift.join() === data.drift.join();
+      if (!isAsShown) throw new Error(OTHER_THAN_SHOWN);
+      return answered(
         api.POST("/api/workflows/{workflow_id}/resume", {
           params: { path: { workflow_id: id } },
           body: {
@@ -185,9 +199,11 @@ function ResumeForm({
             accept_undone: isLetGo && Boolean(data.undone?.is_certain),
           },
         }),
-      ),
+      );
+    },
     onSuccess: (answer) => {
-      say(`Resumed as session ${answer.session_number}.`);
+      const found = driftFound(answer);
+      say(`Resumed as session ${answer.session_number}.`, found ? "bad" : "good", found);
       go(`/workflows/${id}`);
     },
     onSettled: () => refresh(client, id),

@@ -6,6 +6,7 @@ import { keys } from "../api/queries";
 import type { Workflow } from "../api/types";
 import { counted, neutral } from "../lib/format";
 import { Dialog } from "./bits";
+import { driftFound } from "./Drift";
 import { say } from "./toasts";
 
 const of = (workflow_id: string) => ({ params: { path: { workflow_id } } });
@@ -20,8 +21,12 @@ const VERBS = {
   Resume: {
     done: "resumed",
     can: (status: string) => status === "paused" || status === "failed",
-    call: (id: string): Promise<unknown> =>
-      answered(api.POST("/api/workflows/{workflow_id}/resume", { ...of(id), body: { strict: false } })),
+    call: async (id: string): Promise<string | null> =>
+      driftFound(
+        await answered(
+          api.POST("/api/workflows/{workflow_id}/resume", { ...of(id), body: { strict: false } }),
+        ),
+      ),
   },
   Retry: {
     done: "retried",
@@ -47,10 +52,18 @@ export function BulkActions({ chosen, onClear }: { chosen: readonly Workflow[]; 
       const refused = ended.flatMap((one, at) =>
         one.status === "rejected" ? [`${neutral(fit[at]?.issue.id ?? "")}: ${told(one.reason)}`] : [],
       );
-      return { done, worked: fit.length - refused.length, refused };
+      const changed = ended.flatMap((one, at) =>
+        one.status === "fulfilled" && typeof one.value === "string"
+          ? [`${neutral(fit[at]?.issue.id ?? "")}: ${neutral(one.value)}`]
+          : [],
+      );
+      return { done, worked: fit.length - refused.length, refused, changed };
     },
-    onSuccess: ({ done, worked, refused }) => {
-      if (worked > 0) say(`${counted(worked, "workflow")} ${done}.`);
+    onSuccess: ({ done, worked, refused, changed }) => {
+      if (worked > 0) {
+        const tone = changed.length > 0 ? "bad" : "good";
+        say(`${counted(worked, "workflow")} ${done}.`, tone, changed.slice(0, 5).join("; ") || null);
+      }
       if (refused.length > 0) {
         say(`${counted(refused.length, "workflow")} refused.`, "bad", refused.slice(0, 5).join("; "));
       }

@@ -5,6 +5,13 @@ const SAID = {
   cannot_tell: "Cannot tell whether the folder has changed since the pause.",
 } as const;
 
+/** What a resume found, for whoever saw an older answer or none: nothing where the folder is unchanged. */
+export function driftFound(answer: Pick<ContextResponse, "drift" | "drift_state">): string | null {
+  if (answer.drift_state === "same") return null;
+  const found = [SAID[answer.drift_state], ...answer.drift].join(" ");
+  return `${found} The session is told.`;
+}
+
 export function Drift({ answer }: { answer: Pick<ContextResponse, "drift" | "drift_state"> }) {
   if (answer.drift_state === "same") {
     return <p className="notice good">The folder is unchanged since the pause.</p>;
