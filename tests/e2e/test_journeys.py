@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Dialog, Page, Route, expect
 
 from e2e.browser import Complaints, Server, faults_by_axe
 from holdfast.base.neutral import without_controls
@@ -515,6 +515,17 @@ def test_context_is_edited_and_kept(served: Server, open_page: Open) -> None:
     page.get_by_label("Add a pin").press("Enter")
     expect(editor.get_by_text("The staging database is shared")).to_be_visible()
     assert faults_by_axe(page) == []
+    page.get_by_role("button", name="Resume").click()
+    expect(page.get_by_role("alert")).to_contain_text("Your changes to the context are not saved")
+    asked: list[str] = []
+
+    def stay(dialog: Dialog) -> None:
+        asked.append(dialog.message)
+        dialog.dismiss()
+
+    page.once("dialog", stay)
+    page.get_by_role("link", name="Back").click()
+    assert asked == ["Leave without saving your changes to the context?"]
     editor.get_by_role("button", name="Save").press("Enter")
     expect(page.get_by_label("Context text")).to_contain_text("The staging database is shared")
     assert "The staging database is shared" in served.ask(f"/api/workflows/{flow}/resume/preview")["context"]
@@ -525,6 +536,7 @@ def test_resume_page_tells_whether_the_folder_changed(served: Server, open_page:
     workflow_id = paused(served, page)
     page.goto(f"{served.url}/workflows/{workflow_id}/resume")
     expect(page.get_by_text("The folder is unchanged since the pause.")).to_be_visible()
+    expect(page.get_by_text("Files that git ignores were not compared.")).to_be_visible()
     (served.project / "app.py").write_text("rewritten\n")
     page.reload()
     drift = page.get_by_label("Drift")

@@ -27,6 +27,8 @@ const MODELS = [
 
 const NOT_SAME = { changed: "It has changed", cannot_tell: "That is unknown" } as const;
 
+const NOT_SAVED = "Your changes to the context are not saved: save or discard them first.";
+
 const OTHER_THAN_SHOWN =
   "The folder is not as this page showed it. What is shown now is current: press Resume again to continue.";
 
@@ -34,6 +36,7 @@ export default function ResumePage({ id }: { id: string }) {
   const [snapshotId, setSnapshotId] = useState<string | null>(null);
   const [model, setModel] = useState<string | null>(null);
   const [isEditing, setEditing] = useState(false);
+  const [isEdited, setEdited] = useState(false);
   const settings = useQuery(serverSettings);
   const progress = useQuery(progressOf(id));
   const snapshots = useQuery(snapshotsOf(id));
@@ -71,6 +74,7 @@ export default function ResumePage({ id }: { id: string }) {
                 data={data}
                 snapshotId={snapshotId}
                 isOver={isOver}
+                isEdited={isEdited}
                 lookAgain={async () => (await preview.refetch({ throwOnError: true })).data}
               >
                 <label>
@@ -113,6 +117,7 @@ export default function ResumePage({ id }: { id: string }) {
                     snapshotId={data.snapshot.id}
                     before={sessionBefore(snapshots.data?.snapshots ?? [], data.snapshot.id)}
                     model={reader}
+                    onEdited={setEdited}
                     onClose={() => setEditing(false)}
                   />
                 </Suspense>
@@ -168,6 +173,7 @@ function ResumeForm({
   data,
   snapshotId,
   isOver,
+  isEdited,
   lookAgain,
   children,
 }: {
@@ -175,6 +181,7 @@ function ResumeForm({
   data: ResumePreview;
   snapshotId: string | null;
   isOver: boolean;
+  isEdited: boolean;
   lookAgain: () => Promise<ResumePreview | undefined>;
   children: React.ReactNode;
 }) {
@@ -185,6 +192,7 @@ function ResumeForm({
   const client = useQueryClient();
   const resume = useMutation({
     mutationFn: async (accept_commands: string | null) => {
+      if (isEdited) throw new Error(NOT_SAVED);
       const now = await lookAgain();
       const isAsShown = now?.drift_state === data.drift_state && now.drift.join() === data.drift.join();
       if (!isAsShown) throw new Error(OTHER_THAN_SHOWN);

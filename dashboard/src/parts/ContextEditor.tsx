@@ -1,6 +1,6 @@
 /** The context as the next agent will read it, to be changed: pin, leave out, put in order, add. */
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { type FormEvent, useDeferredValue, useState } from "react";
+import { type FormEvent, useDeferredValue, useEffect, useState } from "react";
 import { answered, api } from "../api/client";
 import { contextOf, editedContext, keys } from "../api/queries";
 import type { ContextEdits, ContextStatement, EditedContext } from "../api/types";
@@ -16,11 +16,19 @@ interface Properties {
   /** Of the pause before, to compare with. */
   before: string | null;
   model: string;
+  /** Whether there are changes that are not saved. */
+  onEdited: (isEdited: boolean) => void;
   onClose: () => void;
 }
 
-export default function ContextEditor({ id, snapshotId, before, model, onClose }: Properties) {
+export default function ContextEditor({ id, snapshotId, before, model, onEdited, onClose }: Properties) {
   const [edits, setEdits] = useState<ContextEdits | null>(null);
+  const isEdited = edits !== null;
+  useEffect(() => {
+    onEdited(isEdited);
+    return () => onEdited(false);
+  }, [isEdited, onEdited]);
+  useAskBeforeLeaving(isEdited);
   const [compares, setCompares] = useState(false);
   const asked = useDeferredValue(edits);
   const saved = useQuery(editedContext(id, snapshotId, null, model));
@@ -89,6 +97,26 @@ export default function ContextEditor({ id, snapshotId, before, model, onClose }
       )}
     </section>
   );
+}
+
+/** Links inside the page do not unload it, so they are asked about by themselves. */
+function useAskBeforeLeaving(isEdited: boolean): void {
+  useEffect(() => {
+    if (!isEdited) return;
+    const onUnload = (event: BeforeUnloadEvent) => event.preventDefault();
+    const onClick = (event: MouseEvent) => {
+      if (!(event.target instanceof Element) || !event.target.closest("a[href]")) return;
+      if (window.confirm("Leave without saving your changes to the context?")) return;
+      event.preventDefault();
+      event.stopPropagation();
+    };
+    window.addEventListener("beforeunload", onUnload);
+    document.addEventListener("click", onClick, true);
+    return () => {
+      window.removeEventListener("beforeunload", onUnload);
+      document.removeEventListener("click", onClick, true);
+    };
+  }, [isEdited]);
 }
 
 function Statements({

@@ -14,7 +14,12 @@ export function driftFound(answer: Pick<ContextResponse, "drift" | "drift_state"
 
 export function Drift({ answer }: { answer: Pick<ContextResponse, "drift" | "drift_state"> }) {
   if (answer.drift_state === "same") {
-    return <p className="notice good">The folder is unchanged since the pause.</p>;
+    return (
+      <div className="notice good">
+        <p>The folder is unchanged since the pause.</p>
+        <p className="muted">Files that git ignores were not compared.</p>
+      </div>
+    );
   }
   return (
     <section className="notice warn" aria-label="Drift">
