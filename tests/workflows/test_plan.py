@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,14 @@ def test_json_is_a_plan_too() -> None:
     assert plan.options == WorkflowOptions(pause_every=2)
 
 
+@pytest.mark.parametrize("title", ["emoji \U0001f600", "\U00010000\U0010ffff", "\ufeffmark", "plain"])
+def test_json_may_escape_every_character(title: str) -> None:
+    given = {"issue": {"id": "1", "title": title}, "tasks": [{"id": title, "run": f"echo {title}"}]}
+    plan = parse_plan(json.dumps(given))
+    task = plan.tasks.tasks[0]
+    assert (plan.issue.title, task.id, task.run) == (title, title, f"echo {title}")
+
+
 def test_what_the_command_line_says_wins() -> None:
     assert parse_plan("timeout: 5\n" + PLAN, timeout=9.0, parallel=None).options.timeout == 9.0
 
@@ -51,6 +60,11 @@ HEAD = "issue: {id: D, title: T}\n"
 REFUSED = {
     "no mapping": ("- a\n", r"plan:1: the plan must be"),
     "no issue": ("tasks: []\n", r"plan:1: the plan has no 'issue'"),
+    "half a character": (r'issue: {id: a, title: "x\ud83d"}', r"plan:1: a lone surrogate"),
+    "half a character in an id": (
+        HEAD + 'tasks:\n  - {id: "\\ude00", run: a}\n',
+        r"plan:3: a lone surrogate",
+    ),
     "no title": ("issue:\n  id: a\ntasks: []\n", r"plan:2: the issue has no 'title'"),
     "no tasks": (HEAD, r"plan:1: the plan has no 'tasks'"),
     "empty tasks": (HEAD + "tasks: []\n", r"plan:2: the plan has no tasks"),

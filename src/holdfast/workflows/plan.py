@@ -79,8 +79,22 @@ def parse_plan(text: str, name: str = "plan", **options: Any) -> Plan:
         raise InvalidInputError(f"{name}: nested too deeply", hint=_HINT) from None
 
 
+class _PlanLoader(yaml.SafeLoader):
+    """JSON escapes what lies beyond `\\uffff` as two surrogates, which YAML leaves apart."""
+
+    def compose_scalar_node(self, anchor: Any) -> yaml.ScalarNode:
+        node = super().compose_scalar_node(anchor)
+        try:
+            node.value = node.value.encode("utf-16", "surrogatepass").decode("utf-16")
+        except UnicodeDecodeError:
+            raise yaml.MarkedYAMLError(
+                problem="a lone surrogate is not a character", problem_mark=node.start_mark
+            ) from None
+        return node
+
+
 def _compose(text: str) -> yaml.Node | None:
-    loader = yaml.SafeLoader(text)
+    loader = _PlanLoader(text)
     try:
         return loader.get_single_node()
     finally:
