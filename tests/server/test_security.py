@@ -270,6 +270,20 @@ def test_odd_bodies_are_refused(served: Served, body: Callable[[], Any], status:
     assert served.get("/api/workflows")["workflows"] == []
 
 
+def test_a_body_that_is_announced_as_too_large_is_refused_before_it_arrives(served: Served) -> None:
+    head = HEAD.replace("GET /api/health", "POST /api/workflows")
+    with socket.create_connection(("127.0.0.1", served.port), PATIENCE) as opened:
+        opened.sendall(
+            f"{head}Content-Type: application/json\r\nContent-Length: {64 << 20}\r\n\r\n{{".encode()
+        )
+        told = b""
+        while b"must not exceed 16 MB" not in told:
+            piece = opened.recv(65_536)
+            assert piece, "closed without an answer"
+            told += piece
+    assert told.startswith(b"HTTP/1.1 413")
+
+
 def test_a_body_must_say_that_it_is_json(served: Served) -> None:
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""):
         answer = served.ask("POST", "/api/workflows", PLAN, headers={"Content-Type": kind})

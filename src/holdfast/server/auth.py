@@ -435,15 +435,26 @@ def _depth(body: bytes) -> int:
 async def _refuse(error: RefusedError, scope: Scope, receive: Receive, send: Send) -> None:
     response = refusal(error)
     if scope["type"] == "http":
-        if error.status == 413:
-            await _drain(receive)
-        await response(scope, receive, send)
+        await response(scope, receive, _ahead_of_the_body(receive, send) if error.status == 413 else send)
         return
     await receive()  # websocket.connect
     if "websocket.http.response" in scope.get("extensions", {}):
         await response(scope, receive, send)
     else:
         await send({"type": "websocket.close", "code": 1008, "reason": error.detail.code})
+
+
+def _ahead_of_the_body(receive: Receive, send: Send) -> Send:
+    """The answer goes out whole at once, and ends when the sender has finished."""
+
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.body":
+            await send({**message, "more_body": True})
+            await _drain(receive)
+            message = {"type": "http.response.body"}
+        await send(message)
+
+    return sending
 
 
 async def _drain(receive: Receive, most: int = 8 * MOST_BODY_BYTES) -> None:
