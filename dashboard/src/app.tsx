@@ -49,7 +49,7 @@ export function App() {
                 {({ id, before, after }) => <DiffPage id={id} before={before} after={after} />}
               </Route>
               <Route path="/workflows/:id/tasks/:task">
-                {({ id, task }) => <TaskPage key={task} id={id} taskId={taskIn(task)} />}
+                {({ id, task }) => <TaskPage key={task} id={id} taskId={taskIn(location.pathname)} />}
               </Route>
               <Route path="/workflows/:id/:tab?">
                 {({ id, tab }) => <WorkflowDetail id={id} tab={tab} />}

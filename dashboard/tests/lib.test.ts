@@ -13,6 +13,7 @@ import {
   shortId,
   words,
 } from "../src/lib/format";
+import { taskIn, taskPath } from "../src/lib/paths";
 import { markAt, marksOf, standingAt } from "../src/lib/replay";
 import { type SessionSpan, sessionsOf } from "../src/lib/timeline";
 import { curves } from "../src/lib/usage";
@@ -231,3 +232,11 @@ group("usage curves", () => {
     expect(curves({ ...usage, seconds_until_pause: null }, "context").data[0]).toHaveLength(5);
   });
 });
+
+test.each(["build/all", "100%25", "100%", "a/b ?&#%2F..", "%2e%2e", "ä 🙂"])(
+  "task %s is found by its address",
+  (id) => {
+    const { pathname } = new URL(taskPath("wf_1", id), "http://localhost");
+    expect(taskIn(pathname)).toBe(id);
+  },
+);

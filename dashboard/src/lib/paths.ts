@@ -4,11 +4,12 @@ export function taskPath(id: string, taskId: string): string {
   return `/workflows/${id}/tasks/${encodeURIComponent(taskId)}`;
 }
 
-/** A task's id in an address; a slash in it is written as `%2F`. */
-export function taskIn(part: string): string {
+/** The task's id in the path of its page as the browser has it: the router's parameters are half decoded. */
+export function taskIn(pathname: string): string {
+  const part = pathname.split("/")[4] ?? "";
   try {
     return decodeURIComponent(part);
   } catch {
-    return part; // a lone % in the id: the router has decoded it already
+    return part; // written by hand, with a lone %
   }
 }
