@@ -311,6 +311,46 @@ def test_a_side_car_in_trouble_is_noted_and_not_felt(agent: AgentSession) -> Non
     assert told(transactions(agent)[0]) == [("turn 2", ["made2"], "")]
 
 
+@pytest.mark.parametrize("when", ["prompt", "end"])
+def test_a_turn_that_could_not_be_recorded_is_told_and_what_followed_is_in_doubt(
+    agent: AgentSession, when: str
+) -> None:
+    start(agent)
+    begin_turn(agent)
+    write_file(agent, "first", "x\n")
+    end_turn(agent)
+    obstacle = agent.project / ".holdfast" / "sidecar" / "kept"
+    if when == "end":
+        begin_turn(agent)
+    obstacle.symlink_to("elsewhere")
+    if when == "prompt":
+        begin_turn(agent)
+    write_file(agent, "first", "second\n")
+    answers = [agent.fire("Stop")]
+    agent.wait_for(lambda: any(agent.notes.glob("unrecorded-2*")))
+    obstacle.unlink()
+    (agent.project / "mine").write_text("mine, between two turns\n")
+    (agent.project / "new").write_text("mine, too\n")
+    answers.append(agent.prompt("go on"))
+    agent.wait_for(lambda: not (agent.notes / "turning").exists())
+    write_file(agent, "third", "x\n")
+    answers.append(agent.fire("Stop"))
+    agent.wait_for(lambda: not (agent.notes / "ending").exists())
+    end(agent)
+    (found,) = transactions(agent)
+    assert [line for line in found.uncovered if "turn 2 was not recorded: " in line]
+    certain = {path for _, paths, doubt in told(found) if not doubt for path in paths}
+    assert certain == {"first", "third"}
+    assert [(name, paths) for name, paths, doubt in told(found) if doubt] == (
+        [("turn 2", ["first", "mine", "new"])] if when == "end" else []
+    )
+    assert sum("turn 2 changed in files was not recorded" in one.out for one in answers) == 1
+    with SideCar(agent.project) as sidecar:
+        sidecar.rollback(found.id, partial=True)
+    assert (agent.project / "mine").read_text() == "mine, between two turns\n"
+    assert (agent.project / "new").exists()
+
+
 def test_rolled_back_during_a_turn_its_rest_is_recorded(agent: AgentSession) -> None:
     start(agent)
     begin_turn(agent)

@@ -33,9 +33,8 @@ from holdfast.testing import FixedClock, SimulatedCrash, crash_at
 from holdfast.undo import state as state_module
 from holdfast.undo import transactions as transactions_module
 from holdfast.undo import work as work_module
-from holdfast.undo.state import FileState, LedgerEntry
+from holdfast.undo.state import FileState, LedgerEntry, NamedFiles
 from holdfast.undo.transactions import SideCar, UndoLimits, UndoOutcome
-from holdfast.undo.work import NamedFiles
 from soak import QUICK, SOAK, repeated
 
 from .trees import (

@@ -28,9 +28,8 @@ from holdfast.undo import state as state_module
 from holdfast.undo import work as work_module
 from holdfast.undo.git import UsersGit
 from holdfast.undo.ledger import from_document
-from holdfast.undo.state import BORROWED, FirstLook, LedgerEntry
+from holdfast.undo.state import BORROWED, FirstLook, LedgerEntry, NamedFiles
 from holdfast.undo.transactions import SideCar, UndoLimits
-from holdfast.undo.work import NamedFiles
 
 from .trees import START, git, git_folder_of, make_outside, tree_of, twins_in
 
@@ -860,3 +859,38 @@ def test_a_full_disk_is_no_damage(
         sidecar.watch("tx")
         (project / "a").write_text("y\n")
         assert changed(sidecar, "tx").changes
+
+
+def test_what_could_not_be_recorded_in_time_is_in_doubt(project: Path, clock: FixedClock) -> None:
+    """The side-car's trouble is not the file's: it was taken for one that cannot be read, or is gone."""
+    with SideCar(project, clock=clock) as sidecar:
+        tx = sidecar.take_up("s1")
+        (project / "a").write_text("the session's\n")
+        objects = sidecar.folder / "objects"
+        objects.rename(sidecar.folder / "away")
+        objects.write_bytes(b"")
+        with pytest.raises(StorageError):
+            sidecar.record(tx, "turn 1")
+        objects.unlink()
+        (sidecar.folder / "away").rename(objects)
+        (project / "b").write_text("the user's\n")
+        assert sidecar.take_up("s1", description="turn 1", missed="turn 1 was not recorded: full") == tx
+        (project / "d" / "c").write_text("the session's\n")
+        sidecar.finish(tx)
+        first, second = sidecar.transaction(tx).changes
+        assert (first.description, [one.path for one in first.changes]) == ("turn 1", ["a", "b"])
+        assert first.doubt.startswith("it could not be recorded in time")
+        assert ([one.path for one in second.changes], second.doubt) == (["d/c"], "")
+        assert sidecar.transaction(tx).uncovered == ("turn 1 was not recorded: full",)
+        sidecar.rollback(tx, partial=True)
+        assert (project / "b").read_text() == "the user's\n"
+
+
+def test_a_file_that_came_to_be_unreadable_is_said_where_nothing_else_changed(
+    sidecar: SideCar, project: Path
+) -> None:
+    tx = sidecar.take_up("s1")
+    (project / "a").unlink()
+    os.mkfifo(project / "a")
+    assert sidecar.record(tx, "turn 1") is not None
+    assert sidecar.transaction(tx).uncovered == ("unreadable: a",)

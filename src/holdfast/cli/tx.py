@@ -231,7 +231,17 @@ def rollback(
             found.id, partial=partial, doubtful=doubtful, files=chosen, dry_run=dry_run
         )
         done = "Would roll back" if dry_run else "Rolled back"
-        return _report(outcome, {} if dry_run else sidecar.set_aside(outcome.entry), done, as_json)
+        code = _report(outcome, {} if dry_run else sidecar.set_aside(outcome.entry), done, as_json)
+    _warn_of_lost_turns(found)
+    return code
+
+
+def _warn_of_lost_turns(found: Transaction) -> None:
+    from holdfast.undo.state import is_lost_turn
+
+    for line in found.uncovered:
+        if is_lost_turn(line):
+            click.echo(f"not covered: {line}", err=True)
 
 
 @command.command()

@@ -24,9 +24,11 @@ from holdfast.project.formats import (
     NAMED,
     NOT_APART,
     RECORDING,
+    TOLD_UNRECORDED,
     TRANSACTION,
     TURN_OVER,
     TURNING,
+    UNRECORDED,
 )
 from holdfast.project.trust import mark_notes
 
@@ -330,8 +332,10 @@ ONLY_READING = (
 """Tools that change no file; not all there are."""
 
 
-def file_changes(event: AgentEvent, answer: HookAnswer) -> None:  # noqa: ARG001
+def file_changes(event: AgentEvent, answer: HookAnswer) -> None:
     """Record what a turn of the agent changes in files."""
+    if event.moment in ("prompt", "response"):
+        _tell_unrecorded(event, answer)
     if event.moment == "before_tool":
         _wait_for_the_look(event)
         if any(os.path.exists(event.note(one)) for one in (RECORDING, TURNING)):
@@ -348,6 +352,21 @@ def file_changes(event: AgentEvent, answer: HookAnswer) -> None:  # noqa: ARG001
             _detach(event, "look")
         elif notes.create(event.note(TURNING)) or _is_stale(event.note(TURNING)):
             _detach(event, "watch", str(event.prompts))
+
+
+def _tell_unrecorded(event: AgentEvent, answer: HookAnswer) -> None:
+    """Once: the user may take for recorded what cannot be undone."""
+    try:
+        names = [name for name in os.listdir(event.folder) if name.startswith(UNRECORDED)]
+    except FileNotFoundError:
+        return
+    for name in names:
+        turn = name.removeprefix(UNRECORDED)
+        if turn.isdecimal():
+            reason = (notes.read(event.note(name), 300) or b"no space left").decode("utf-8", "replace")
+            os.replace(event.note(name), event.note(name + TOLD_UNRECORDED))
+            told = f"what turn {turn} changed in files was not recorded and cannot be undone: {reason}"
+            answer.notice = f"{answer.notice}\n{told}" if answer.notice else f"holdfast: {told}"
 
 
 def _end_turn(event: AgentEvent) -> None:

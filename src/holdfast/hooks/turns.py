@@ -30,16 +30,17 @@ from holdfast.project.formats import (
     NOT_APART,
     OLD_NAMES,
     RECORDING,
+    TOLD_UNRECORDED,
     TRANSACTION,
     TURN_OVER,
     TURNING,
+    UNRECORDED,
     WHO,
 )
 from holdfast.project.trust import are_own_notes
 from holdfast.transcripts import read_end
-from holdfast.undo.state import ending_file
+from holdfast.undo.state import NamedFiles, TasksEnded, ending_file, lost_turn
 from holdfast.undo.transactions import SideCar
-from holdfast.undo.work import NamedFiles
 from holdfast.undo.worktree import checked_path
 
 if TYPE_CHECKING:
@@ -338,6 +339,7 @@ _MISSED = "what turn {turn} changed before its first look at the files was finis
 _NOT_APART = (
     "what others did to {names} in turn {turn} before a tool edited it, which counts as done by the tool"
 )
+_REASON = 300
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,70}")
 
 
@@ -358,11 +360,22 @@ def watch(work: SessionWork, turn: str) -> bool:
                 _record(work, sidecar, unended, doubt=_GONE)
                 notes.remove(work.note(NAMED))
             # What tools name from here on is this turn's: in a large tree they do not wait for the watch.
-            name = sidecar.take_up(_name(work), owner=_agent(work), formerly=_former_name(work))
+            lost = _unrecorded(work)
+            name = sidecar.take_up(
+                _name(work),
+                owner=_agent(work),
+                formerly=_former_name(work),
+                description=f"turn {[*lost, _read(work, ENDING) or turn][0]}",
+                missed="; ".join(lost_turn(*one) for one in lost.items()),
+            )
+            _forget_unrecorded(work)
         notes.write(work.note(TRANSACTION), name.encode())
         notes.write(work.note(RECORDING), turn.encode() or b"0")
         if os.path.exists(work.note(TURN_OVER)):
             _give_up_watching(work, turn)
+    except Exception as error:
+        _note_unrecorded(work, turn, error)
+        raise
     finally:
         notes.remove(work.note(TURNING))
     with _sidecar(work) as sidecar:
@@ -399,9 +412,13 @@ def set_apart(work: SessionWork, *paths: str) -> bool:
 
 def record(work: SessionWork) -> bool:
     """The end of a turn."""
+    turn = _read(work, ENDING)
     try:
         with _sidecar(work) as sidecar:
-            _record(work, sidecar, _read(work, ENDING))
+            _record(work, sidecar, turn)
+    except Exception as error:
+        _note_unrecorded(work, turn, error)
+        raise
     finally:
         notes.remove(work.note(NAMED))
         notes.remove(work.note(ENDING))
@@ -412,13 +429,19 @@ def finish(work: SessionWork) -> bool:
     """The end of the session: its changes are meant to stay."""
     _wait_while_there(work.note(TURNING))
     _wait_while_there(work.note(ENDING))
-    name = _read(work, TRANSACTION)
-    if name:
+    name, lost = _read(work, TRANSACTION), _unrecorded(work)
+    if name or lost:
         with _sidecar(work) as sidecar:
             turn = _read(work, RECORDING)  # there only where the turn had no end: the user stopped it
+            doubt = _GONE if turn or lost else ""
+            turn = turn or next(iter(lost), "")
+            missed = "; ".join(lost_turn(*one) for one in lost.items())
+            name = name or sidecar.take_up(_name(work))  # not one turn could be recorded
             if sidecar.is_in_progress(name):
-                sidecar.finish(name, f"turn {turn}" if turn else "", doubt=_GONE if turn else "")
+                told = TasksEnded(missed=missed)
+                sidecar.finish(name, f"turn {turn}" if turn else "", doubt=doubt, ended=told)
             ending_file(sidecar.folder, name).unlink(missing_ok=True)
+        _forget_unrecorded(work)
     for note in (NAMED, TRANSACTION, RECORDING, TURN_OVER, LATE_LOOK, NOT_APART):
         notes.remove(work.note(note))
     return True
@@ -453,7 +476,30 @@ def _record(work: SessionWork, sidecar: SideCar, turn: str, doubt: str = "") -> 
         notes.remove(work.note(LATE_LOOK))
         notes.remove(work.note(NOT_APART))
     except IllegalTransitionError as error:
+        _note_unrecorded(work, turn, error)
         error_log.note(str(work.state), f"turn {turn} of {work.session} is not recorded: {error.message}")
+
+
+def _note_unrecorded(work: SessionWork, turn: str, error: Exception) -> None:
+    reason = " ".join((error.message if isinstance(error, HoldfastError) else str(error)).split())
+    with suppress(OSError):  # on a full disk there is still room for a name
+        notes.create(work.note(f"{UNRECORDED}{turn or 0}"), reason.encode("utf-8", "replace")[:_REASON])
+
+
+def _unrecorded(work: SessionWork) -> dict[str, str]:
+    """Turns that could not be recorded since the last that could, and why."""
+    found = sorted(work.folder.glob(f"{UNRECORDED}*"), key=lambda one: (len(one.name), one.name))
+    return {
+        path.name.removeprefix(UNRECORDED).removesuffix(TOLD_UNRECORDED): (
+            notes.read(str(path), _REASON) or b"no space left"
+        ).decode("utf-8", "replace")
+        for path in found
+    }
+
+
+def _forget_unrecorded(work: SessionWork) -> None:
+    for path in work.folder.glob(f"{UNRECORDED}*"):
+        path.unlink(missing_ok=True)
 
 
 def _missed(work: SessionWork, turn: str) -> str:

@@ -282,6 +282,54 @@ def same_content(one: KnownFile | None, other: KnownFile | None) -> bool:
     return one is None if other is None else one is not None and one[:3] == other[:3]
 
 
+@dataclass(frozen=True)
+class NamedFiles:
+    """The files and folders that a session's own tools named since it watches, and what it is doing."""
+
+    paths: frozenset[bytes]
+    description: str = ""
+    wholes: frozenset[bytes] = frozenset()
+    """Removed, moved or copied with all that is below."""
+    news: frozenset[bytes] = frozenset()
+    """Likewise, if there was no such folder before."""
+    modes: frozenset[bytes] = frozenset()
+    """Only their mode or time was set; or they were made, empty."""
+
+    def covers(self, path: bytes, differing: Differing | None = None) -> bool:
+        place = path.rstrip(b"/")
+        if place in self.paths or (place in self.modes and differing and _keeps_content(*differing[path])):
+            return True
+        while place and place not in self.wholes and not self._is_new(place, differing or {}):
+            place = place.rpartition(b"/")[0]
+        return bool(place)
+
+    def _is_new(self, folder: bytes, differing: Differing) -> bool:
+        before, now = differing.get(folder + b"/", (None, None))
+        return folder in self.news and before is None and now is not None
+
+
+def _keeps_content(before: KnownFile | None, now: KnownFile | None) -> bool:
+    if before is None or now is None:
+        return now is not None and not now.link and not now.size
+    return (before.link, before.oid) == (now.link, now.oid)
+
+
+Differing = Mapping[bytes, tuple[KnownFile | None, KnownFile | None]]
+"""Path to how a file was known, and how it is now."""
+
+
+_LOST = re.compile(r"turn \S+ was not recorded: ")
+
+
+def lost_turn(turn: str, reason: str) -> str:
+    """As the record says that it lacks a turn."""
+    return f"turn {turn} was not recorded: {reason}"
+
+
+def is_lost_turn(uncovered: str) -> bool:
+    return _LOST.match(uncovered) is not None
+
+
 class FirstLook(NamedTuple):
     """What the user's index says of most files, until somebody asks for one of them."""
 

@@ -145,12 +145,17 @@ class SideCar:
         *,
         owner: ProcessIdentity | None = None,
         formerly: str | None = None,
+        description: str = "",
+        missed: str = "",
     ) -> str:
         """Watch all files for whoever works in sessions of one kind, a family of transactions.
 
         The session's own transaction, if one is in progress; else a new one of that `name`, which continues
         the family's last. What an earlier session left in progress is committed. A family that is known as
         `formerly` keeps that name. Returns its id.
+
+        A watch of its own that still stands is one whose end could not be recorded: what changed since it
+        began, with that `description`, may be anybody's. `missed`: what the record lacks.
         """
         with self._at_work() as work:
             if work.room_is_short():
@@ -162,7 +167,7 @@ class SideCar:
             unended = [one for one in known if one.status == "in-progress"]
             own = next((one for one in reversed(unended) if one.session_id == wanted), None)
             if own is not None:
-                work.settle(None, also=lambda: work.state.watch(own.transaction_id, [WHOLE_TREE], who))
+                work.go_on_watching(own.transaction_id, who, description, missed)
                 return own.transaction_id
             work.settle(None)
             for one in unended:
@@ -175,6 +180,7 @@ class SideCar:
                 wanted,
                 who,
                 continued_from=last.transaction_id if last and last.status == "committed" else None,
+                missed=missed,
             )
             fault_point("sidecar.watching")
             return chosen

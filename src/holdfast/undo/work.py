@@ -15,6 +15,7 @@ from typing import Literal
 from pydantic import ValidationError
 
 from holdfast.base.clock import Clock, to_datetime
+from holdfast.base.durable import storage_errors
 from holdfast.base.errors import (
     CannotDoError,
     ConflictError,
@@ -38,10 +39,12 @@ from holdfast.undo.state import (
     BORROWED,
     FOLDER_KIND,
     WHOLE_TREE,
+    Differing,
     FileKind,
     FirstLook,
     KnownFile,
     LedgerEntry,
+    NamedFiles,
     PathChange,
     State,
     Status,
@@ -60,6 +63,7 @@ _MOST_UNSYNCED = 512
 NO_TASKS = TasksEnded()
 _UNASKED = "it was not asked for"
 _ONLY_SEEN = "it changed during the turn, but no tool call of the session names it"
+_NOT_ENDED = "it could not be recorded in time: the file may have been changed by another process since"
 _LEFT = "left"
 """The note of files that went while several were at work: path, content, whose change it was."""
 _MOST_LEFT = 1_000
@@ -79,40 +83,6 @@ class UndoLimits:
     """So long a finished transaction can be taken back."""
 
 
-@dataclass(frozen=True)
-class NamedFiles:
-    """The files and folders that a session's own tools named since it watches, and what it is doing."""
-
-    paths: frozenset[bytes]
-    description: str = ""
-    wholes: frozenset[bytes] = frozenset()
-    """Removed, moved or copied with all that is below."""
-    news: frozenset[bytes] = frozenset()
-    """Likewise, if there was no such folder before."""
-    modes: frozenset[bytes] = frozenset()
-    """Only their mode or time was set; or they were made, empty."""
-
-    def covers(self, path: bytes, differing: Differing | None = None) -> bool:
-        place = path.rstrip(b"/")
-        if place in self.paths or (place in self.modes and differing and _keeps_content(*differing[path])):
-            return True
-        while place and place not in self.wholes and not self._is_new(place, differing or {}):
-            place = place.rpartition(b"/")[0]
-        return bool(place)
-
-    def _is_new(self, folder: bytes, differing: Differing) -> bool:
-        before, now = differing.get(folder + b"/", (None, None))
-        return folder in self.news and before is None and now is not None
-
-
-def _keeps_content(before: KnownFile | None, now: KnownFile | None) -> bool:
-    if before is None or now is None:
-        return now is not None and not now.link and not now.size
-    return (before.link, before.oid) == (now.link, now.oid)
-
-
-Differing = Mapping[bytes, tuple[KnownFile | None, KnownFile | None]]
-"""Path to how a file was known, and how it is now."""
 Departed = tuple[str, str, str | None]
 """A path, what was there, and the transaction whose change it is that it went."""
 Owner = tuple[str, str]
@@ -262,12 +232,32 @@ class UndoWork:
         return transaction_id
 
     def begin_watching(
-        self, transaction_id: str, session_id: str, owner: ProcessIdentity, continued_from: str | None
+        self,
+        transaction_id: str,
+        session_id: str,
+        owner: ProcessIdentity,
+        continued_from: str | None,
+        missed: str = "",
     ) -> None:
-        entry = self._entry(
-            transaction_id, session_id, "begin", continued_from=continued_from, uncovered=self.uncovered()
-        )
+        lacking = (*self.uncovered(), *filter(None, [missed]))
+        more = {"continued_from": continued_from, "uncovered": lacking}
+        entry = self._entry(transaction_id, session_id, "begin", **more)
         self.ledger.append(entry, {}, lambda: self.state.watch(transaction_id, [WHOLE_TREE], owner))
+
+    def go_on_watching(
+        self, transaction_id: str, owner: ProcessIdentity, description: str, missed: str
+    ) -> None:
+        own = (one for one in self.state.watches() if one.transaction_id == transaction_id)
+        stands = any(one.whole_tree for one in own)
+        self.settle(
+            None,
+            closing=transaction_id if stands or missed else None,
+            description=description if stands else "",
+            keeps_watching=True,
+            doubt=_NOT_ENDED if stands else "",
+            ended=NO_TASKS._replace(missed=missed),
+            also=lambda: self.state.watch(transaction_id, [WHOLE_TREE], owner),
+        )
 
     def _entry(self, transaction_id: str, session_id: str, kind: FileKind, **more: object) -> LedgerEntry:
         now = self._clock()
@@ -318,11 +308,11 @@ class UndoWork:
         ]
         # Its own comes last, with the rest, and of that what is certain.
         mine.sort(key=lambda one: (one[0].transaction_id == closing, not one[0].doubt))
-        if (
-            closing
-            and (ended.missed or ended.is_noted)
-            and not (mine and mine[-1][0].transaction_id == closing)
-        ):
+        has_own = bool(mine) and mine[-1][0].transaction_id == closing
+        is_told = closing is not None and not keeps_watching and (has_own or bool(self.glance.unseen))
+        is_whole = scope is None or any(one.whole_tree for one in watches if one.transaction_id == closing)
+        news = self.newly_uncovered(closing) if closing and is_told and is_whole else ()
+        if closing and not has_own and (ended.missed or ended.is_noted or news):
             mine.append(self._change((closing, ""), [], {}, description))
         mine = [
             (entry.model_copy(update={"tasks": ended.tasks, "beside": ended.beside}), files)
@@ -330,11 +320,7 @@ class UndoWork:
             else (entry, files)
             for entry, files in mine
         ]
-        if closing and mine and mine[-1][0].transaction_id == closing:
-            is_whole = scope is None or any(
-                one.whole_tree for one in watches if one.transaction_id == closing
-            )
-            news = self.newly_uncovered(closing) if is_whole and not keeps_watching else ()
+        if mine and mine[-1][0].transaction_id == closing:
             mine[-1] = mine[-1][0].changed(uncovered=(*news, *filter(None, [ended.missed]))), mine[-1][1]
 
         def rest() -> None:
@@ -649,7 +635,8 @@ class UndoWork:
     def keep(self, data: bytes) -> bool:
         if self._size + self.repository.added + len(data) > self._limits.total:
             return False
-        self.repository.write("blob", data)
+        with storage_errors("store the content of a file"):  # not taken for the file's own trouble
+            self.repository.write("blob", data)
         return True
 
     # ── taking back ────────────────────────────────────────────────────────────────────────
