@@ -193,6 +193,32 @@ def test_a_move_split_between_two_watchers_is_in_doubt(sidecar: SideCar, project
             sidecar.rollback(ids[1])
 
 
+@pytest.mark.parametrize("first", ["s1", "s2"])
+def test_a_move_split_between_two_watchers_with_an_edit_between_is_in_doubt(
+    project: Path, clock: FixedClock, first: str
+) -> None:
+    """Only the same content was seen as a move: a rollback removed the line that a human had added."""
+    lines = "".join(f"line {number}\n" for number in range(40))
+    (project / "a").write_text(lines)
+    named = {
+        "s1": NamedFiles(frozenset([b"a", b"middle"])),
+        "s2": NamedFiles(frozenset([b"middle", b"last"])),
+    }
+    with SideCar(project, clock=clock, named_files=lambda: named) as sidecar:
+        for name in named:
+            sidecar.begin(name, transaction_id=name)
+            sidecar.watch(name)
+        (project / "a").unlink()
+        (project / "last").write_text(f"{lines}the user's\n")
+        for name in sorted(named, key=lambda one: one != first):
+            sidecar.record(name)
+        (entry,) = sidecar.transaction("s2").changes
+        assert entry.doubt == "it contains what was in a"
+        for name in named:
+            sidecar.rollback(name, partial=True)
+        assert (project / "last").read_text().endswith("the user's\n")
+
+
 def test_what_a_tree_has_beside_the_content_of_files(sidecar: SideCar, project: Path, tx: str) -> None:
     """Hard links, extended attributes, folders' modes, empty folders: all are back, and back again."""
     (project / "twin").hardlink_to(project / "a")

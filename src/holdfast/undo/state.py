@@ -283,6 +283,18 @@ def same_content(one: KnownFile | None, other: KnownFile | None) -> bool:
 
 
 @dataclass(frozen=True)
+class UndoLimits:
+    largest_file: int = 16 << 20
+    """A larger file's change is recorded, its content is not kept."""
+    total: int = 2 << 30
+    largest_tree: int = 8 << 30
+    """A project with more in it is not watched as a whole."""
+    collect_after: int = 64 << 20
+    keep_days: float = 30.0
+    """So long a finished transaction can be taken back."""
+
+
+@dataclass(frozen=True)
 class NamedFiles:
     """The files and folders that a session's own tools named since it watches, and what it is doing."""
 

@@ -48,13 +48,13 @@ from holdfast.undo.state import (
     PathChange,
     State,
     TasksEnded,
+    UndoLimits,
     refused_by_the_disk,
 )
 from holdfast.undo.tree_cache import TreeCache
 from holdfast.undo.work import (
     NO_TASKS,
     FilesBySession,
-    UndoLimits,
     UndoOutcome,
     UndoWork,
     no_named_files,

@@ -8,7 +8,7 @@ import stat
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from itertools import count
 from typing import Literal
 
@@ -49,6 +49,7 @@ from holdfast.undo.state import (
     State,
     Status,
     TasksEnded,
+    UndoLimits,
     Watch,
     same_content,
     told,
@@ -67,20 +68,9 @@ _NOT_ENDED = "it could not be recorded in time: the file may have been changed b
 _LEFT = "left"
 """The note of files that went while several were at work: path, content, whose change it was."""
 _MOST_LEFT = 1_000
+_MOST_COMPARED = 10_000
 _LOOKED = "looked"
 """The note of when the whole tree was last looked at."""
-
-
-@dataclass(frozen=True)
-class UndoLimits:
-    largest_file: int = 16 << 20
-    """A larger file's change is recorded, its content is not kept."""
-    total: int = 2 << 30
-    largest_tree: int = 8 << 30
-    """A project with more in it is not watched as a whole."""
-    collect_after: int = 64 << 20
-    keep_days: float = 30.0
-    """So long a finished transaction can be taken back."""
 
 
 Departed = tuple[str, str, str | None]
@@ -390,10 +380,14 @@ class UndoWork:
             if not doubt and (now := differing[path][1]) and now.size and differing[path][0] is None
         }
         departed = self._departed(set(came.values()), shares, differing) if came else []
+        is_moved = self._moves(len(came) * len(departed))
         found: dict[Owner, list[bytes]] = {}
         for (name, doubt), paths in shares.items():
             for path in paths:
-                sources = [place for place, oid, whose in departed if oid == came.get(path) and whose != name]
+                now = came.get(path)
+                sources = [
+                    place for place, oid, whose in departed if now and whose != name and is_moved(oid, now)
+                ]
                 told = f"it contains what was in {shown_path(sources[0])}" if sources else doubt
                 found.setdefault((name, told), []).append(path)
         return found
@@ -410,7 +404,27 @@ class UndoWork:
             if path not in differing and self.tree.size_of(path) is None
         ]
         noted: list[Departed] = self.state.note(_LEFT) or []
-        return [*((encode_path(path), oid, whose.get(path)) for path, oid in gone if oid in oids), *noted]
+        return [*((encode_path(path), oid, whose.get(path)) for path, oid in gone), *noted]
+
+    def _moves(self, pairs: int) -> Callable[[str, str], bool]:
+        """Whether a file that came holds what one held that went, or most of its lines: somebody may have
+        edited it in between. Of very many files only the same content tells."""
+
+        @cache
+        def lines_in(oid: str) -> frozenset[bytes]:
+            if self.repository.has(oid):
+                content = self.repository.read(oid)
+            else:
+                users_git = self.tree.users_git()
+                content = next(iter(users_git.read_blobs([oid])), b"") if users_git else b""
+            return frozenset(line for line in content.splitlines() if line.strip())
+
+        def is_moved(old: str, now: str) -> bool:
+            if old == now or pairs > _MOST_COMPARED:
+                return old == now
+            return 2 * len(lines_in(old) & lines_in(now)) > len(lines_in(old))
+
+        return is_moved
 
     def _note_what_left(self, shares: Mapping[Owner, list[bytes]], differing: Differing) -> None:
         """For as long as others are at work, who may find it in another place."""
