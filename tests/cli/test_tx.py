@@ -435,6 +435,27 @@ def test_resume_from_a_snapshot_with_its_files(place: Place) -> None:
     assert (place.project / "mine").read_text() == "mine\n"
 
 
+def test_no_task_runs_on_files_that_could_not_be_restored(place: Place) -> None:
+    runs = place.root / "runs"
+    large = f"head -c {17 << 20} /dev/zero > big"
+    commands = [large, f"echo run >> {runs}; echo x > other; truncate -s 10 big", "true"]
+    assert run_tasks(place, *commands, more=["--pause-every", "1"]).code == 0
+    (first,) = place.json("snapshot", "list")
+    assert place.run("resume", "--yes").code == 0
+    before = tree(place.project)
+    words = ("resume", "--from", first["id"], "--files", "--yes")
+    shown = place.run(*words, "--dry-run")
+    assert (shown.code, "left unchanged: big" in shown.err) == (3, True), shown
+    refused = place.run(*words)
+    assert (refused.code, refused.err.partition(" (")[0]) == (3, "error: cannot restore every file: big")
+    assert "--partial" in refused.err
+    assert tree(place.project) == before
+    assert runs.read_text() == "run\n"
+    assert place.run(*words, "--partial").code == 0
+    assert runs.read_text() == "run\nrun\n"
+    place.run("resume", "--dry-run").failed(2, error="need --files")
+
+
 def test_files_are_restored_only_where_nothing_stands_against_resuming(place: Place) -> None:
     assert run_tasks(place, "echo 1 > a", "echo 2 > a", "true", more=["--pause-every", "1"]).code == 0
     (first,) = place.json("snapshot", "list")

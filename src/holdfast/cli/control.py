@@ -13,7 +13,7 @@ from typing import TypeVar
 import click
 
 from holdfast.base.clock import system_clock, to_datetime
-from holdfast.base.errors import InvalidInputError, NotFoundError
+from holdfast.base.errors import ConflictError, InvalidInputError, NotFoundError
 from holdfast.base.ids import file_name_for
 from holdfast.base.text import counted, decode_path, shown_path
 from holdfast.cli import common
@@ -215,6 +215,10 @@ def _told(last: tuple[datetime, str] | None) -> str:
 @click.option(
     "--files", "with_files", is_flag=True, help="Restore the files to the snapshot of --from first."
 )
+@click.option("--partial", is_flag=True, help="With --files: resume even if a file cannot be restored.")
+@click.option(
+    "--dry-run", is_flag=True, help="With --files: show which files would be restored, and change nothing."
+)
 @click.option("--message", "-m", help="A message for the next session.")
 @click.option(
     "--strict", is_flag=True, help="Fail unless the worktree is known to be unchanged since the pause."
@@ -259,7 +263,9 @@ def resume_command(
     with common.starting(current, detach=options["detach"]) as (service, here):
         workflow, snapshot_id = _chosen_thread(service, current, name)
         snapshot_id = _snapshot(service, current, from_snapshot) or snapshot_id
-        restore = _restoring(current, workflow, from_snapshot) if options["with_files"] else None
+        restore = _restoring(current, workflow, from_snapshot, **options)
+        if restore and options["dry_run"]:
+            return restore(service.snapshot(snapshot_id or ""))
         if here and not as_json and service.tasks(workflow.id).tasks:
             _show(service, workflow, snapshot_id, ask=not yes)
         claim = here.claim if here else None
@@ -408,30 +414,50 @@ def _snapshot(service: common.Service, current: Settings, name: str | None) -> s
 
 
 def _restoring(
-    current: Settings, workflow: Workflow, from_snapshot: str | None
-) -> Callable[[SessionSnapshot], None]:
+    current: Settings,
+    workflow: Workflow,
+    from_snapshot: str | None,
+    *,
+    with_files: bool,
+    partial: bool,
+    dry_run: bool,
+    **_: bool,
+) -> Callable[[SessionSnapshot], int] | None:
+    if not with_files:
+        if partial or dry_run:
+            raise InvalidInputError("--partial and --dry-run need --files", hint="nothing was changed")
+        return None
     if from_snapshot is None or current.server:
         raise InvalidInputError(
             "--files needs --from SNAPSHOT, and the worktree on this machine",
             hint="`holdfast snapshot list` shows the snapshots",
         )
-    return partial(_restore_files, workflow)
+    return lambda snapshot: _restore_files(workflow, snapshot, incomplete=partial, dry_run=dry_run)
 
 
-def _restore_files(workflow: Workflow, snapshot: SessionSnapshot) -> None:
+def _restore_files(workflow: Workflow, snapshot: SessionSnapshot, *, incomplete: bool, dry_run: bool) -> int:
     """What sessions after that snapshot changed is undone; it can be redone."""
     from holdfast.workflows.file_recorder import restore_files
 
+    if snapshot.workflow_id != workflow.id:
+        raise InvalidInputError(f"{snapshot.id} does not belong to {workflow.id}", hint="nothing was changed")
     worktree = Path(os.fsdecode(decode_path(workflow.worktree)))
-    done = restore_files(worktree, workflow.id, snapshot.session_number)
+    try:
+        done = restore_files(
+            worktree, workflow.id, snapshot.session_number, incomplete=incomplete, dry_run=dry_run
+        )
+    except ConflictError as error:
+        hint = "nothing was changed or run; --partial restores what can be restored, and resumes"
+        raise ConflictError(error.message, hint=error.hint if incomplete else hint) from error
     if not done:
         click.echo("no file was restored: no change since that snapshot is recorded", err=True)
     for outcome in done:
         files = counted(len([path for path in outcome.restored if not path.endswith("/")]), "file")
         told = f"restored {files}; `holdfast tx undo {outcome.entry.id}` reverts that"
-        click.echo(told, err=True)
+        click.echo(f"would restore {files}" if dry_run else told, err=True)
         for path, reason in outcome.left.items():
             click.echo(f"left unchanged: {shown_path(path)}: {reason}", err=True)
+    return 3 if any(outcome.left for outcome in done) else 0
 
 
 def _show(service: common.Service, workflow: Workflow, snapshot_id: str | None, *, ask: bool) -> None:

@@ -58,6 +58,7 @@ from holdfast.undo.work import (
     UndoOutcome,
     UndoWork,
     no_named_files,
+    told_reasons,
 )
 from holdfast.undo.worktree import Worktree, blob_id, checked_path
 
@@ -454,9 +455,11 @@ class SideCar:
         *,
         partial: bool = False,
         doubtful: bool = False,
+        complete: bool = False,
         dry_run: bool = False,
     ) -> list[UndoOutcome]:
         """Take several transactions' changes back, an undo each: all of them, or with `partial` what can be.
+        With `complete` nothing is done where a file would be left, for whatever reason.
 
         `later`: transactions, the newest first, each with the ids of its changes.
         """
@@ -471,6 +474,11 @@ class SideCar:
                             transaction, "undo", entries, partial=partial, doubtful=doubtful, dry_run=dry_run
                         )
                     )
+            left = {path: reason for one in done for path, reason in one.left.items()}
+            if complete and left and not dry_run:
+                raise ConflictError(
+                    f"cannot restore every file: {told_reasons(left)}", hint="nothing was changed"
+                )
         except HoldfastError:
             for outcome in [] if dry_run else done[::-1]:
                 self.undo(outcome.entry.id, doubtful=True)

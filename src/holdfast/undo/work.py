@@ -674,7 +674,7 @@ class UndoWork:
         sure = {c.path for one in entries if doubtful or not one.doubt for c in one.changes}
         if unsure and not partial and sure <= unasked.keys():
             raise ConflictError(
-                f"cannot tell which session made this change: {_told(unsure)}",
+                f"cannot tell which session made this change: {told_reasons(unsure)}",
                 hint="review it with `holdfast tx show`; use --doubtful to undo it anyway",
             )
         status = _status_after(
@@ -694,7 +694,7 @@ class UndoWork:
         if not partial and (restoring.is_blocked or (left and not restoring.steps)):
             blocking = {path: reason for path, reason in left.items() if path not in unsure} or left
             raise ConflictError(
-                f"cannot be undone without losing changes: {_told(blocking)}",
+                f"cannot be undone without losing changes: {told_reasons(blocking)}",
                 hint=f"nothing was changed; {_way_around(len(told(step.path for step in restoring.steps)))}",
             )
         if entries and not (restoring.steps or left or any(one.id for one in entries)):
@@ -895,6 +895,6 @@ def _listed(names: Sequence[bytes], most: int = 5) -> str:
     return ", ".join(shown_path(encode_path(name)) for name in names[:most]) + more
 
 
-def _told(reasons: Mapping[str, str], most: int = 3) -> str:
+def told_reasons(reasons: Mapping[str, str], most: int = 3) -> str:
     lines = [f"{shown_path(path)} ({reason})" for path, reason in list(reasons.items())[:most]]
     return ", ".join(lines) + (f" and {len(reasons) - most} more" if len(reasons) > most else "")

@@ -35,15 +35,18 @@ def transaction_name(workflow_id: str, session_number: int) -> str:
     return f"{workflow_id}-s{session_number}"
 
 
-def restore_files(folder: Path, workflow_id: str, session_number: int) -> list[UndoOutcome]:
-    """Take back what the workflow's sessions after that one changed, an undo each; all of it or nothing."""
+def restore_files(
+    folder: Path, workflow_id: str, session_number: int, *, incomplete: bool = False, dry_run: bool = False
+) -> list[UndoOutcome]:
+    """Take back what the workflow's sessions after that one changed, an undo each; all of it or nothing,
+    unless it may be `incomplete`."""
     with SideCar(folder) as sidecar:
         later = [
             (one.id, [entry.id for entry in one.changes])
             for one in sidecar.family(workflow_id)[::-1]
             if session_of(one.id, workflow_id) > session_number and one.changes
         ]
-        return sidecar.rewind(later)
+        return sidecar.rewind(later, partial=incomplete, complete=not incomplete, dry_run=dry_run)
 
 
 def _named(task: Task) -> str:
