@@ -174,7 +174,7 @@ def records(event: "AgentEvent", told: list[str]) -> list[str]:
     return [words, *(one[: max(0, room)] for one in told)]
 
 
-_RECORDED = "[holdfast] Recorded by earlier sessions in this folder, oldest first; later ones override earlier ones:"
+_RECORDED = "[holdfast] Recorded by earlier sessions here, oldest first; later ones override earlier ones:"
 
 
 # ── after a compaction ────────────────────────────────────────────────────────────────────────────
