@@ -82,6 +82,19 @@ def _warn_of_foreign_folder(where: str, reason: str) -> None:
     click.echo(f"warning: ignoring {where}: {reason}; run `holdfast trust` to inspect it", err=True)
 
 
+def show_warnings() -> None:
+    """What is logged goes to stderr as warnings. Called once what logs is loaded: the other commands need not
+    load logging for it."""
+    import logging
+
+    root = logging.getLogger("holdfast")
+    if not root.handlers:
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("warning: %(message)s"))
+        root.addHandler(handler)
+        root.propagate = False
+
+
 @contextlib.contextmanager
 def store_for(current: Settings) -> Generator[SqlStore | RemoteStore]:
     """The database, with what it missed of this project's sessions added first; or the server's."""
@@ -92,6 +105,7 @@ def store_for(current: Settings) -> Generator[SqlStore | RemoteStore]:
     from holdfast.sessions.pause import open_store
     from holdfast.sessions.reindex import take_in_waiting
 
+    show_warnings()
     with open_store(current) as store:
         take_in_waiting(store, current)
         yield store
@@ -146,6 +160,7 @@ def service_for(current: Settings) -> Service:
         return RemoteService(current)
     from holdfast.workflows.service import OrchestratorService
 
+    show_warnings()
     return OrchestratorService(current)
 
 
@@ -157,6 +172,7 @@ def runner_for(current: Settings) -> Runner:
         return There(current)
     from holdfast.workflows.worker import Here
 
+    show_warnings()
     return Here(current)
 
 

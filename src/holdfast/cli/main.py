@@ -103,7 +103,10 @@ class LazyCommands(click.Group):
         module = import_module(f"holdfast.cli.{_SHARED.get(cmd_name, cmd_name)}")
         name = f"{cmd_name}_command" if cmd_name in _SHARED else "command"
         command: click.Command = getattr(module, name)
-        _show_warnings_on_stderr()
+        if "logging" in sys.modules:
+            from holdfast.cli.common import show_warnings
+
+            show_warnings()
         return command
 
     def resolve_command(
@@ -272,17 +275,3 @@ def _complain(message: str, hint: str | None, code: int) -> int:
     if hint:
         click.echo(f"hint: {hint}", err=True)
     return code
-
-
-def _show_warnings_on_stderr() -> None:
-    """For the commands that log at all; the others need not load logging for it."""
-    if "logging" not in sys.modules:
-        return
-    import logging
-
-    root = logging.getLogger("holdfast")
-    if not root.handlers:
-        handler = logging.StreamHandler()
-        handler.setFormatter(logging.Formatter("warning: %(message)s"))
-        root.addHandler(handler)
-        root.propagate = False

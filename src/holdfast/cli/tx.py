@@ -559,6 +559,7 @@ def _sidecar() -> SideCar:
     from holdfast.hooks.turns import named_files
     from holdfast.undo.transactions import SideCar
 
+    common.show_warnings()
     project = common.settings().project
     return SideCar(project, named_files=lambda: named_files(project))
 

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Generator
 from dataclasses import replace
 from pathlib import Path
@@ -223,6 +224,26 @@ def test_whoever_starts_to_run_workflows_prunes(workshop: Workshop) -> None:
     (records / "left").write_text(f"{json.dumps(head)}\n99999999 1\n")
     with Here(workshop.settings):
         assert not list(records.iterdir())
+
+
+def test_a_group_that_goes_meanwhile_is_empty(tmp_path: Path) -> None:
+    """Several may end what is left of a command, and the first of them removes its group."""
+    group, over = tmp_path / "holdfast-group", threading.Event()
+    head = {"machine": machine(), "group": str(group), "runner": "99999999 1"}
+    (tmp_path / "mark").write_text(f"{json.dumps(head)}\n99999999 1\n")
+
+    def come_and_go() -> None:
+        while not over.is_set():
+            group.mkdir()
+            group.rmdir()
+
+    other = threading.Thread(target=come_and_go)
+    other.start()
+    try:
+        assert not any(is_recorded(tmp_path, "mark") for _ in range(3_000))
+    finally:
+        over.set()
+        other.join()
 
 
 def test_only_a_group_of_ours_is_killed(tmp_path: Path) -> None:

@@ -777,9 +777,10 @@ def _made_group(mark: str) -> Path | None:
 def _inside(group: Path | None) -> list[int]:
     """In it or in one below: a task may run a plan of its own."""
     found: list[int] = []
-    for one in group.rglob("cgroup.procs") if group is not None else ():
+    # Whoever ends the rest removes it meanwhile, which `rglob` does not bear.
+    for folder, _, _ in os.walk(group) if group is not None else ():
         with contextlib.suppress(OSError):
-            found += map(int, one.read_text().split())
+            found += map(int, Path(folder, "cgroup.procs").read_text().split())
     return found
 
 
