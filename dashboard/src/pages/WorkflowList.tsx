@@ -1,15 +1,17 @@
 import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
-import { type KeyboardEvent, useDeferredValue, useEffect, useRef, useState } from "react";
+import { type KeyboardEvent, Suspense, useDeferredValue, useEffect, useRef, useState } from "react";
 import { Link, useLocation, useSearchParams } from "wouter";
 import { keys, type ListFilter, openWork, workflowPages } from "../api/queries";
 import type { TaskCounts, Workflow, WorkflowStatus } from "../api/types";
 import { folder, neutral, words } from "../lib/format";
+import { part } from "../lib/part";
 import { useTitle } from "../lib/use-title";
 import { useEvents, useNews } from "../live/use-events";
-import { BulkActions } from "../parts/BulkActions";
 import { Ago, ProgressBar, Status } from "../parts/bits";
 import { Overview } from "../parts/Overview";
 import { Empty, Failed, Loading } from "../parts/states";
+
+const BulkActions = part(() => import("../parts/BulkActions"));
 
 const STATUSES: readonly WorkflowStatus[] = [
   "in_progress",
@@ -31,6 +33,7 @@ export function WorkflowList() {
   const counts = new Map(counted.data?.pages.flatMap((page) => Object.entries(page.tasks ?? {})));
   useLiveList(query.data?.pages[0]?.seq);
   const workflows = query.data?.pages.flatMap((page) => page.workflows) ?? [];
+  const selected = workflows.filter((one) => chosen.has(one.id));
   const isFiltered = filter.search !== "" || filter.status.length > 0;
   return (
     <>
@@ -41,10 +44,11 @@ export function WorkflowList() {
       {query.isError && <Failed error={query.error} retry={() => void query.refetch()} />}
       {query.isPending && <Loading what="workflows" />}
       {query.data && workflows.length === 0 && <NoWorkflows isFiltered={isFiltered} />}
-      <BulkActions
-        chosen={workflows.filter((one) => chosen.has(one.id))}
-        onClear={() => setChosen(new Set())}
-      />
+      {selected.length > 0 && (
+        <Suspense fallback={null}>
+          <BulkActions chosen={selected} onClear={() => setChosen(new Set())} />
+        </Suspense>
+      )}
       {workflows.length > 0 && (
         <WorkflowTable
           workflows={workflows}

@@ -41,7 +41,13 @@ const VERBS = {
 };
 type Verb = keyof typeof VERBS;
 
-export function BulkActions({ chosen, onClear }: { chosen: readonly Workflow[]; onClear: () => void }) {
+export default function BulkActions({
+  chosen,
+  onClear,
+}: {
+  chosen: readonly Workflow[];
+  onClear: () => void;
+}) {
   const [asking, setAsking] = useState<Verb | null>(null);
   const client = useQueryClient();
   const act = useMutation({
@@ -74,7 +80,6 @@ export function BulkActions({ chosen, onClear }: { chosen: readonly Workflow[]; 
       void client.invalidateQueries({ queryKey: keys.lists });
     },
   });
-  if (chosen.length === 0) return null;
   const fitting = (verb: Verb) => chosen.filter((one) => VERBS[verb].can(one.status ?? "pending")).length;
   return (
     <section className="bulk row wrap" aria-label="Selected workflows">
