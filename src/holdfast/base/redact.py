@@ -538,9 +538,18 @@ def _is_alone(data: bytes, value: bytes, end: int, quoted: bool) -> bool:
     """Below a name stand other things, too: the next statement, the first word of a text."""
     if quoted:
         return True
+    end += data[end : end + 1] == b"!"
     rest = data[end : end + 2]
     is_last = rest[:1] in (b"", b"\n", b"\r", b'"') or rest in (b"\\n", b"\\r", b'\\"', b"\\\\")
-    return is_last and (is_random(value, 8) or is_mixed_case(value))
+    return is_last and (is_random(value, 8) or is_mixed_case(value) or _is_made_up(value))
+
+
+_MADE_UP = re.compile(rb"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=[^_-]*[_-])[\w-]{4,60}\d\d")
+
+
+def _is_made_up(value: bytes) -> bool:
+    """Words as people join them to a password."""
+    return _MADE_UP.fullmatch(value) is not None
 
 
 def _family_in_place(data: bytes, match: re.Match[bytes], name: bytes) -> str:
