@@ -81,9 +81,9 @@ WORDS = (
     '{"output_file": "dist/app.js, "minify": true} is what I have, and it fails',
     '{"task_type": "paint", "colour": "red", "coats":',
     '{"type": "task_notification", "id": "b1 is what I get, why?',
-    "[door.py:12] is wrong, mend it",
+    "[door.py:12] is wrong, fix it",
     "/model of the domain: write it into model.md please",
-    "/config of the server is wrong, mend it please",
+    "/config of the server is wrong, fix it please",
     "why does <task-notification> stand in my file?",
     "Git hook error: mend it",
     "Stop hook says: reviewing, but I see nothing",
@@ -147,7 +147,7 @@ def test_words_below_a_notice_are_the_users(agent: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", ["<Door> is not drawn, mend it", "Read the output file and mend what it says"]
+    "words", ["<Door> is not drawn, fix it", "Read the output file and fix what it says"]
 )
 def test_words_below_a_notice_are_the_users_whatever_they_begin_with(words: str, tmp_path: Path) -> None:
     notice = '{"task_id":"b1","tool_use_id":"t1","output_file":"/tmp/b1","status":"completed"}'
