@@ -18,6 +18,7 @@ from holdfast.base.process import identify, machine, signal_process
 from holdfast.project.settings import load_settings
 from holdfast.workflows.drivers import guarded
 from holdfast.workflows.drivers.guarded import (
+    OwnedProcesses,
     end_recorded,
     end_what_is_left,
     is_recorded,
@@ -244,6 +245,19 @@ def test_a_group_that_goes_meanwhile_is_empty(tmp_path: Path) -> None:
     finally:
         over.set()
         other.join()
+
+
+def test_processes_that_end_while_they_are_looked_at_harm_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guarded, "_EACH_SECONDS", 0.0)
+    owned = OwnedProcesses(None, "mark")
+    short = "while :; do for one in 1 2 3 4 5 6 7 8; do (:) & done; wait; done"
+    with subprocess.Popen(["sh", "-c", short]) as shell:
+        try:
+            owned.begun(identify(shell.pid))
+            for _ in range(1_000):
+                owned.look()
+        finally:
+            shell.kill()
 
 
 def test_only_a_group_of_ours_is_killed(tmp_path: Path) -> None:

@@ -735,7 +735,10 @@ def _below(leader: int) -> list[int]:
     found: list[int] = []
     left = [leader]
     while left:
-        for thread in Path(f"/proc/{left.pop()}/task").glob("*"):
+        threads: list[Path] = []
+        with contextlib.suppress(OSError):  # it may end meanwhile, which `glob` does not bear
+            threads = [*Path(f"/proc/{left.pop()}/task").iterdir()]
+        for thread in threads:
             with contextlib.suppress(OSError):
                 children = [int(one) for one in (thread / "children").read_text().split()]
                 found += children
