@@ -45,7 +45,7 @@ class Screen:
         questions: Mapping[str, bytes] | None = None,
     ) -> None:
         self._questions = questions or {}
-        self._typed_at = 0.0
+        self._asked_since: dict[str, float] = {}
         self._master, other = pty.openpty()
         fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", _ROWS, _COLUMNS, 0, 0))
         self._process = subprocess.Popen(
@@ -115,12 +115,15 @@ class Screen:
             self._answer()
 
     def _answer(self) -> None:
-        """While a question stands there, now and then: the first key may come before it listens.
-
-        A key that comes when it no longer asks may end it."""
+        """Once a question has stood for a while, and again: a key that comes before Codex listens ends it."""
         for question, keys in self._questions.items():
-            if question in self.text and time.monotonic() - self._typed_at > 3.0:
-                self._typed_at = time.monotonic()
+            since = (
+                self._asked_since.setdefault(question, time.monotonic()) if question in self.text else None
+            )
+            if since is None:
+                self._asked_since.pop(question, None)
+            elif time.monotonic() - since > 5.0:
+                del self._asked_since[question]
                 os.write(self._master, keys)
 
     def _draw(self, text: str) -> None:
