@@ -266,6 +266,22 @@ def test_one_in_which_nothing_was_recorded_hides_no_handover(
     assert ("nothing done" in "".join(told)) == (ending.get("reason") == "nothing done")
 
 
+@pytest.mark.parametrize("begun", [{"conversation": "c"}, {"agent_session": "c"}, {}])
+def test_a_session_made_of_it_tells_from_the_first_whose_it_is(
+    settings: Settings, manager: IncrementalPauseManager, begun: dict[str, Any]
+) -> None:
+    """A session that ended in that moment took it for nobody's, and handed it over as its own."""
+    manager.start_incremental_pause(0.90, begun)
+    manager.append_action("user_message", {"text": "the port must be 5433"}, 0.91)
+    if not begun:
+        manager.belongs_to("c")
+    manager.finalize_pause()
+    with open_store(settings) as store:
+        newest = newest_with_work(store, [flow.id for flow in store.workflows()])
+    assert newest is not None
+    assert newest.conversation == "c"
+
+
 def test_a_pause_without_a_wind_down(settings: Settings, clock: FixedClock) -> None:
     pauses = SessionPauseManager(settings=settings, clock=clock)
     name = pauses.create_pause_session("lunch")

@@ -143,8 +143,11 @@ class IncrementalPauseManager:
         """The agent's session that began the active wind-down, or during which the user did."""
         if not self.is_pause_active():
             return None
-        told = self._owner_record(self._session_id()).get("conversation")
-        return self._begun_by() or (told if isinstance(told, str) else None)
+        return self._begun_by() or self._noted_as(self._session_id())
+
+    def _noted_as(self, name: str) -> str | None:
+        told = self._owner_record(name).get("conversation")
+        return told if isinstance(told, str) else None
 
     def belongs_to(self, conversation: str) -> None:
         """Note whose the active wind-down is, where its journal does not tell."""
@@ -363,6 +366,8 @@ class IncrementalPauseManager:
                 session_duration_seconds=round(digest.duration_seconds),
             ),
             incremental_pause=journal_in_snapshot(digest, recorded, skipped),
+            # From its first moment: another session that ends now takes along what is nobody's.
+            conversation=_conversation_of(_initial_state(digest)) or self._noted_as(self._session_id()),
         )
 
     def _trigger(self, share_at_start: float) -> Trigger:
