@@ -16,6 +16,9 @@ from typing import TypeVar
 GRAIN_NS = 2_000_000_000
 """The longest tick in use (FAT's); local ones are milliseconds."""
 
+ABSENT = "absent"
+"""In place of a hash: nothing is there."""
+
 T = TypeVar("T")
 _READS = 3
 _BLOCK = 1 << 20

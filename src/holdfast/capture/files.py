@@ -13,13 +13,15 @@ import stat
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from holdfast.base.clock import Clock, system_clock
-from holdfast.base.file_stamps import feed, read_steadily, settled_ctime
+from holdfast.base.file_stamps import ABSENT, feed, read_steadily, settled_ctime
 from holdfast.base.redact import redact
-from holdfast.model.git import decode_path, encode_path
-from holdfast.model.snapshot import ABSENT, FileFingerprint
+from holdfast.base.text import decode_path, encode_path
+
+if TYPE_CHECKING:
+    from holdfast.model.snapshot import FileFingerprint
 
 MOST_FILES = 2_000
 LARGEST_FILE = 64 << 20
@@ -115,7 +117,7 @@ class FileChanges:
     new: list[str] = field(default_factory=list[str])
     unreadable: list[str] = field(default_factory=list[str])
     """There, and not to be read now: what they hold is not known."""
-    refreshed: dict[str, FileFingerprint] = field(default_factory=dict[str, FileFingerprint])
+    refreshed: dict[str, FileFingerprint] = field(default_factory=dict[str, "FileFingerprint"])
     """Touched, with the same content: their fingerprints with the stamp of today."""
 
     @property
@@ -244,6 +246,8 @@ def _fingerprint(
     location: bytes, path: str, now: float, *, largest: int | None = None
 ) -> FileFingerprint | None:
     """None for what is no file, cannot be read or is too large; gone before or while read is absent."""
+    from holdfast.model.snapshot import FileFingerprint  # pydantic, which nobody needs where all stamps hold
+
     try:
         status = os.lstat(location)
         if stat.S_ISLNK(status.st_mode):

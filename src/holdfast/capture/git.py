@@ -21,7 +21,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Final
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from holdfast.base.errors import GitError, InvalidInputError
 from holdfast.base.git import (
@@ -39,7 +40,10 @@ from holdfast.base.git import (
     settings_with_submodules,
     silenced_filters,
 )
-from holdfast.model.git import GitOperation, GitState, decode_path, encode_path
+from holdfast.base.text import decode_path, encode_path
+
+if TYPE_CHECKING:
+    from holdfast.model.git import GitOperation, GitState
 
 BEFORE_FIRST_COMMIT: Final = "before-first-commit"
 """`since` of a workflow that began in an empty repository: all that is committed is new."""
@@ -54,6 +58,22 @@ def capture_git_state(folder: Path, *, since: str | None = None) -> GitState | N
     `since` is the commit at which the workflow began, as `head_commit` gave it then. Without
     it the start is unknown, and only uncommitted changes count as modified.
     """
+    found = _seen(folder, since)
+    if found is None:
+        return None
+    from holdfast.model.git import GitState
+
+    return GitState(**found)
+
+
+def seen_git_state(folder: Path, *, since: str | None = None) -> GitState | None:
+    """The same, for who only looks at it: nothing checks the fields, and pydantic is not loaded for it."""
+    found = _seen(folder, since)
+    return None if found is None else cast("GitState", SimpleNamespace(**found))
+
+
+def _seen(folder: Path, since: str | None) -> dict[str, Any] | None:
+    """The fields of a `GitState`."""
     _check_start(since)
     place = locate(folder)
     if place is None:
@@ -63,25 +83,25 @@ def capture_git_state(folder: Path, *, since: str | None = None) -> GitState | N
     status = replace(status, changes=tuple(one for one in status.changes if one not in uncompared))
     committed = _committed_since(folder, since, status.commit)
     changes = (*status.changes, *(committed or ()))
-    return GitState(
-        branch=status.branch,
-        commit_at_workflow_start=None if since == BEFORE_FIRST_COMMIT else since,
-        commit_at_snapshot=status.commit,
-        files_modified=_paths(changes),
-        files_staged=_paths(change for change in status.changes if change.staged),
-        files_uncommitted=_paths(status.changes),
-        has_uncommitted_changes=bool(status.changes or uncompared),  # in doubt there are some
-        uncommitted_summary=_summary(status.changes, len(uncompared)),
-        start_commit_missing=committed is None,
-        operation=operation_in(place.git_dir),
-        upstream=status.upstream,
-        ahead=status.ahead,
-        behind=status.behind,
-        worktree=encode_path(os.fsencode(place.top)),
-        submodules_changed=_paths(change for change in changes if change.submodule),
-        files_uncompared=_paths(uncompared),
-        left_out=_left_out(place),
-    )
+    return {
+        "branch": status.branch,
+        "commit_at_workflow_start": None if since == BEFORE_FIRST_COMMIT else since,
+        "commit_at_snapshot": status.commit,
+        "files_modified": _paths(changes),
+        "files_staged": _paths(change for change in status.changes if change.staged),
+        "files_uncommitted": _paths(status.changes),
+        "has_uncommitted_changes": bool(status.changes or uncompared),  # in doubt there are some
+        "uncommitted_summary": _summary(status.changes, len(uncompared)),
+        "start_commit_missing": committed is None,
+        "operation": operation_in(place.git_dir),
+        "upstream": status.upstream,
+        "ahead": status.ahead,
+        "behind": status.behind,
+        "worktree": encode_path(os.fsencode(place.top)),
+        "submodules_changed": _paths(change for change in changes if change.submodule),
+        "files_uncompared": _paths(uncompared),
+        "left_out": _left_out(place),
+    }
 
 
 def _left_out(place: Place) -> str | None:

@@ -21,8 +21,8 @@ from holdfast.project.formats import AGENTS
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from holdfast.client.service import RemoteStore
+    from holdfast.model.gathered import Fidelity
     from holdfast.model.snapshot import SessionSnapshot
-    from holdfast.model.usage import Fidelity
     from holdfast.project.settings import Settings
     from holdfast.resume.compiler import Compiled
     from holdfast.store.reader import QuickReader

@@ -372,7 +372,7 @@ def threads_command(everything: bool, closed: str | None, as_json: bool) -> None
     shown = [one for one in found if everything or one.is_open]
     common.tell_table(
         as_json,
-        [one.model_dump(mode="json") for one in shown],
+        [one.document for one in shown],
         "No open work in this folder." if found else _nothing_recorded(current),
         ("THREAD", "BRANCH", "STATUS", "CHANGED (UTC)", "TITLE", "STATE"),
         lambda one: (

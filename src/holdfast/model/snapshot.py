@@ -10,12 +10,12 @@ from pydantic import AwareDatetime, Field, model_validator
 from holdfast.model.base import SNAPSHOT_SCHEMA, Value
 from holdfast.model.entry import AgentSessionReported, WorkCommitted
 from holdfast.model.findings import Decision, ErrorRecord, ModelReading, ReviewerFeedback, TestState
-from holdfast.model.gathered import Gathered
+from holdfast.model.gathered import Fidelity, Gathered
 from holdfast.model.git import GitState
 from holdfast.model.message import TodoItem
 from holdfast.model.policy import Trigger
 from holdfast.model.task import REMAINING, TaskDAG
-from holdfast.model.usage import Fidelity, UsageMetrics
+from holdfast.model.usage import UsageMetrics
 
 
 class ActionGlimpse(Value):
@@ -51,10 +51,6 @@ class IncrementalPause(Value):
     skipped_lines: int = Field(
         default=0, ge=0, description="Truncated or unreadable lines, kept but not counted"
     )
-
-
-ABSENT = "absent"
-"""In place of a hash: nothing is there."""
 
 
 class FileFingerprint(Value):

@@ -13,8 +13,7 @@ from holdfast.base.neutral import neutral
 from holdfast.base.redact import redact
 from holdfast.base.text import counted
 from holdfast.model.frame import BRIEFING, LEFT_OUT, SHORT_BRIEFING
-from holdfast.model.gathered import Gathered
-from holdfast.model.usage import Carried, Fidelity
+from holdfast.model.gathered import Carried, Fidelity, Gathered
 from holdfast.resume import at_hand, sections
 from holdfast.resume.briefing import Briefing, Statement, Written, edited, without_repeats, write
 from holdfast.resume.file_map import map_of, not_named

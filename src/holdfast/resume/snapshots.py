@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from holdfast.base.clock import seconds_between
 from holdfast.base.errors import InvalidInputError
-from holdfast.base.file_stamps import GRAIN_NS
-from holdfast.base.text import clipped, one_line
-from holdfast.model.findings import Decision, ErrorRecord, ReviewerFeedback, TestState
+from holdfast.base.file_stamps import ABSENT, GRAIN_NS
+from holdfast.base.text import clipped, decode_path, one_line
 from holdfast.model.gathered import (
     Choice,
     Failure,
@@ -21,14 +20,18 @@ from holdfast.model.gathered import (
     Review,
     TestRun,
 )
-from holdfast.model.git import GitState, decode_path
 from holdfast.model.message import TodoItem
-from holdfast.model.snapshot import ABSENT, FileFingerprint, IncrementalPause, SessionSnapshot
-from holdfast.model.task import DONE, Task
-from holdfast.model.workflow import Issue
+from holdfast.model.statuses import DONE
 from holdfast.resume.compiler import DEFAULT_BUDGET, Compiled, compile_context
 from holdfast.resume.ledger import WorkLedger, corrected, ledger_of
 from holdfast.resume.rendering import fenced, quoted
+
+if TYPE_CHECKING:
+    from holdfast.model.findings import Decision, ErrorRecord, ReviewerFeedback, TestState
+    from holdfast.model.git import GitState
+    from holdfast.model.snapshot import FileFingerprint, IncrementalPause, SessionSnapshot
+    from holdfast.model.task import Task
+    from holdfast.model.workflow import Issue
 
 # ── all of one kind ───────────────────────────────────────────────────────────────────────────────
 

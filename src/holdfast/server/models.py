@@ -14,12 +14,13 @@ from holdfast.base.errors import InvalidInputError
 from holdfast.capture.drift import DriftState
 from holdfast.model.base import Value
 from holdfast.model.entry import Event
+from holdfast.model.gathered import Fidelity
 from holdfast.model.git import GitState
 from holdfast.model.message import Role, ToolOutcome
 from holdfast.model.policy import Levels
 from holdfast.model.snapshot import ContextEdits, ContextPin, FileFingerprint
 from holdfast.model.task import Task, TaskStatus
-from holdfast.model.usage import Fidelity, UsageMetrics
+from holdfast.model.usage import UsageMetrics
 from holdfast.model.workflow import Workflow
 from holdfast.resume.compiler import DEFAULT_BUDGET, SMALLEST_BUDGET
 from holdfast.sessions.threads import Thread

@@ -11,25 +11,18 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
-
-from pydantic import AwareDatetime, Field
+from typing import TYPE_CHECKING, Any, Literal
 
 from holdfast.base.errors import HoldfastError, InvalidInputError, NotFoundError
-from holdfast.base.text import clipped, counted, one_line, sentences
-from holdfast.capture.git import capture_git_state, committed_of
+from holdfast.base.text import clipped, counted, decode_path, one_line, sentences
 from holdfast.findings.rules.trail import only_looked, only_shows
-from holdfast.model.base import Value
-from holdfast.model.entry import HandoverTakenUp
 from holdfast.model.gathered import Gathered
-from holdfast.model.git import GitState, decode_path
 from holdfast.model.message import asks_nothing_new, is_go_ahead
-from holdfast.model.snapshot import SessionSnapshot
-from holdfast.model.workflow import OPEN, Workflow
+from holdfast.model.statuses import OPEN
 from holdfast.project.formats import FINISHED
 from holdfast.project.layout import ProjectLayout
 from holdfast.resume.now import named_as_left
@@ -37,6 +30,9 @@ from holdfast.resume.rendering import quoted
 from holdfast.resume.snapshots import ledger_at
 
 if TYPE_CHECKING:
+    from holdfast.model.git import GitState
+    from holdfast.model.snapshot import SessionSnapshot
+    from holdfast.model.workflow import Workflow
     from holdfast.store.protocol import SnapshotSummary, Store
     from holdfast.store.session_files import SessionFiles
 
@@ -56,33 +52,55 @@ _FEW_WORDS = 4
 _ENDED_BY_ITSELF = ("the agent session ended", "the work is handed over to another agent")
 
 
-class Thread(Value):
+@dataclass(frozen=True, kw_only=True)
+class Thread:
     """One piece of work, as its newest session left it."""
 
-    id: str = Field(description="Name of its newest session, or the id of its workflow if it has a plan")
+    __pydantic_config__ = {"extra": "forbid", "json_schema_serialization_defaults_required": True}  # noqa: RUF012 - pydantic reads it
+
+    id: str = field(
+        metadata={"description": "Name of its newest session, or the id of its workflow if it has a plan"}
+    )
     title: str
     status: Literal["open", "finished"]
-    state: str = Field(description="Where it stands, in a few words")
-    needs: Literal["answer", "repair"] | None = Field(
-        default=None, description="What a person is to do: answer its agent, or see to what failed"
-    )
-    left: tuple[str, ...] = Field(default=(), description="What is open in it, if it has no plan")
-    branch: str | None = Field(description="Null outside of git and on a detached HEAD")
-    worktree: str
-    files: tuple[str, ...] = Field(description="Files its sessions changed, the newest session's first")
-    issue: str | None = Field(default=None, description="Id of the issue, if it has a plan")
-    workflow_id: str
-    snapshot_id: str = Field(description="Snapshot of its newest session")
-    sessions: tuple[str, ...] = Field(description="Names of its sessions, newest first")
-    updated_at: AwareDatetime
-    taken_up_at: AwareDatetime | None = Field(
+    state: str = field(metadata={"description": "Where it stands, in a few words"})
+    needs: Literal["answer", "repair"] | None = field(
         default=None,
-        description="When `resume` last printed its handover, if nothing was recorded of it since",
+        metadata={"description": "What a person is to do: answer its agent, or see to what failed"},
+    )
+    left: tuple[str, ...] = field(
+        default=(), metadata={"description": "What is open in it, if it has no plan"}
+    )
+    branch: str | None = field(metadata={"description": "Null outside of git and on a detached HEAD"})
+    worktree: str
+    files: tuple[str, ...] = field(
+        metadata={"description": "Files its sessions changed, the newest session's first"}
+    )
+    issue: str | None = field(default=None, metadata={"description": "Id of the issue, if it has a plan"})
+    workflow_id: str
+    snapshot_id: str = field(metadata={"description": "Snapshot of its newest session"})
+    sessions: tuple[str, ...] = field(metadata={"description": "Names of its sessions, newest first"})
+    updated_at: datetime
+    taken_up_at: datetime | None = field(
+        default=None,
+        metadata={
+            "description": "When `resume` last printed its handover, if nothing was recorded of it since"
+        },
     )
 
     @property
     def is_open(self) -> bool:
         return self.status == "open"
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """In JSON, as the API has it."""
+        times = {name: _written(getattr(self, name)) for name in ("updated_at", "taken_up_at")}
+        return {**vars(self), **times}
+
+
+def _written(moment: datetime | None) -> str | None:
+    return moment and moment.isoformat().replace("+00:00", "Z")
 
 
 @dataclass
@@ -541,9 +559,11 @@ class Folder:
     @cached_property
     def _now(self) -> tuple[Path, GitState] | None:
         """With the root of the work tree; None where nobody can tell: the folder is gone, or another's."""
+        from holdfast.capture.git import seen_git_state
+
         try:
             folder = Path(os.fsdecode(decode_path(self._worktree)))
-            found = capture_git_state(folder) if folder.is_dir() else None
+            found = seen_git_state(folder) if folder.is_dir() else None
             return (
                 (Path(os.fsdecode(decode_path(found.worktree or self._worktree))), found) if found else None
             )
@@ -571,6 +591,8 @@ class Folder:
         gone = {path for path in paths if not any(_overlap(path, one) for one in changed)}
         if not gone:
             return set(), set()
+        from holdfast.capture.git import committed_of
+
         try:
             done = committed_of(root, gone, besides=then.commit_at_snapshot, since=snapshot.created_at)
         except HoldfastError:
@@ -662,8 +684,8 @@ def _marked(store: Store, thread: Thread) -> Thread:
         return thread
     events = store.events(workflow_id=thread.workflow_id, types=("handover_taken_up",))
     for event in reversed(events):
-        if isinstance(event.entry, HandoverTakenUp) and event.entry.snapshot_id == thread.snapshot_id:
-            return thread.changed(taken_up_at=event.at)
+        if getattr(event.entry, "snapshot_id", None) == thread.snapshot_id:
+            return replace(thread, taken_up_at=event.at)
     return thread
 
 
@@ -678,7 +700,7 @@ def _with_undone(store: Store, thread: Thread) -> Thread:
         return thread
     flow = store.workflow(thread.workflow_id)
     facts = undone_work(flow, Core(store).fold(flow).tasks().tasks, also_accepted=True).facts
-    return thread.changed(state=clipped("; ".join((FINISHED, *facts)), _STATE))
+    return replace(thread, state=clipped("; ".join((FINISHED, *facts)), _STATE))
 
 
 def _lines(store: Store, flows: Sequence[Workflow]) -> list[tuple[SnapshotSummary, Workflow]]:
