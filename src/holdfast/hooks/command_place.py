@@ -1,15 +1,16 @@
-"""Where a command would run, and which places there must not go with it."""
+"""Where a command would run, which places there must not go with it, and what Python code would remove."""
 
 from __future__ import annotations
 
 import os
 
-from holdfast.hooks.shell import DYNAMIC
+from holdfast.base.command_line import DYNAMIC
 
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
 _SYSTEM = frozenset(
     [
@@ -150,3 +151,157 @@ def _is_home(path: str) -> bool:
 
 def _is_above(path: str, other: str) -> bool:
     return other != path and other.startswith(path.rstrip("/") + "/")
+
+
+# ── programs of one line, in Python ───────────────────────────────────────────────────────────────
+
+_REMOVES = ("rmtree", "remove_tree")
+_STARTS = ("system", "popen", "Popen", "check_call", "check_output", "getoutput", "getstatusoutput")
+_STARTS_OF_SUBPROCESS = ("run", "call")
+_RUNS_CODE = ("exec", "eval")
+_SAME_PATH = ("Path", "PosixPath", "PurePath", "str", "expanduser", "abspath", "realpath", "normpath")
+_SAME_PATH_OF = ("expanduser", "resolve", "absolute", "strip")
+_LONGEST_PROGRAM = 20_000
+
+
+def python_calls(code: str) -> list[tuple[bool, list[str]]] | None:
+    """What a program removes, or else what it starts, as far as its text tells.
+
+    None where it is no Python that can be read.
+    """
+    import ast  # of few commands, and a hook would wait for it at every one
+
+    if len(code) > _LONGEST_PROGRAM:
+        return None
+    reader = _PythonReader(ast)
+    try:
+        reader.visit(ast.parse(code))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return reader.found
+
+
+class _PythonReader:
+    """Follows imports under other names, names that stand for texts, and loops over them."""
+
+    def __init__(self, ast: Any) -> None:
+        self.ast = ast
+        self.found: list[tuple[bool, list[str]]] = []
+        """Whether it is removed: then each of these may be; else the words that are run, or the text."""
+        self.imported: dict[str, str] = {}
+        self.known: dict[str, list[str]] = {}
+
+    def visit(self, node: Any) -> None:
+        kind = type(node).__name__
+        if kind in ("Import", "ImportFrom"):
+            for one in node.names:
+                name = f"{node.module}.{one.name}" if kind == "ImportFrom" else one.name
+                self.imported[one.asname or one.name] = name
+        elif kind == "Assign":
+            self._bind(node.targets[0], self.texts(node.value))
+        elif kind in ("For", "comprehension"):
+            self._bind(node.target, self.texts(node.iter))
+        elif kind == "Call":
+            self._call(node)
+        inner = list(self.ast.iter_child_nodes(node))
+        for child in sorted(inner, key=lambda one: type(one).__name__ != "comprehension"):
+            self.visit(child)
+
+    def _bind(self, target: Any, texts: list[str]) -> None:
+        if type(target).__name__ == "Name":
+            self.known[target.id] = texts
+
+    def _call(self, node: Any) -> None:
+        called = self._name(node.func)
+        module, _, name = called.rpartition(".")
+        given = [*node.args, *(one.value for one in node.keywords if one.arg in ("path", "args"))][:1]
+        if name in _REMOVES:
+            self.found.append((True, [text for one in given for text in self.texts(one)]))
+        elif name in _STARTS or (module == "subprocess" and name in _STARTS_OF_SUBPROCESS):
+            self.found.append((False, [text for one in given for text in self._words(one)]))
+        elif not module and name in _RUNS_CODE:
+            for text in (text for one in given for text in self.texts(one)):
+                self.found += python_calls(text) or []
+
+    def _name(self, node: Any) -> str:
+        """What a function is called, its module before it."""
+        kind = type(node).__name__
+        if kind == "Name":
+            return self.imported.get(str(node.id), str(node.id))
+        if kind == "Attribute":
+            return f"{self._name(node.value)}.{node.attr}"
+        if kind == "Call" and node.args:
+            of = self._name(node.func)
+            told = self.texts(node.args[-1])[:1]
+            if of == "__import__" and told:
+                return told[0]
+            if of == "getattr" and told:
+                return f"{self._name(node.args[0])}.{told[0]}"
+        return ""
+
+    def _words(self, node: Any) -> list[str]:
+        if type(node).__name__ not in ("List", "Tuple"):
+            return self.texts(node)
+        return [(self.texts(one) or [DYNAMIC])[0] for one in node.elts]
+
+    def texts(self, node: Any) -> list[str]:
+        """The texts that it may stand for; none where only running it would tell."""
+        reader = getattr(self, f"_of_{type(node).__name__.lower()}", None)
+        return reader(node) if reader else []
+
+    def _of_constant(self, node: Any) -> list[str]:
+        return [node.value] if isinstance(node.value, str) else []
+
+    def _of_name(self, node: Any) -> list[str]:
+        return self.known.get(node.id, [])
+
+    def _of_list(self, node: Any) -> list[str]:
+        return [text for one in node.elts for text in self.texts(one)]
+
+    _of_tuple = _of_set = _of_list
+
+    def _of_joinedstr(self, node: Any) -> list[str]:
+        parts = [self.texts(one) for one in node.values]
+        return ["".join(part[0] for part in parts)] if all(parts) else []
+
+    def _of_formattedvalue(self, node: Any) -> list[str]:
+        return self.texts(node.value)
+
+    def _of_binop(self, node: Any) -> list[str]:
+        sides = [self.texts(node.left)[:1], self.texts(node.right)[:1]]
+        sign = {"Add": "", "Div": "/"}.get(type(node.op).__name__)
+        if sign is None or not all(sides):
+            return []
+        return [_joined_path(sides[0][0], sides[1][0]) if sign else sides[0][0] + sides[1][0]]
+
+    def _of_attribute(self, node: Any) -> list[str]:
+        if node.attr == "sep":
+            return ["/"]
+        return [_joined_path(text, "..") for text in self.texts(node.value)] if node.attr == "parent" else []
+
+    def _of_subscript(self, node: Any) -> list[str]:
+        is_home = self._name(node.value).endswith("environ") and self.texts(node.slice) == ["HOME"]
+        return ["~"] if is_home else []
+
+    def _of_call(self, node: Any) -> list[str]:
+        called = self._name(node.func)
+        name = called.rpartition(".")[2]
+        given = [self.texts(one)[:1] for one in node.args]
+        if called.endswith("Path.home") or (name in ("get", "getenv") and given[:1] == [["HOME"]]):
+            return ["~"]
+        if name == "join" and given and all(given):
+            parts = [one[0] for one in given]
+            return [_joined_path(*parts)]
+        if name in _SAME_PATH and given:
+            return [_joined_path(*(one[0] for one in given))] if all(given) else []
+        inner = node.func.value if type(node.func).__name__ == "Attribute" else None
+        if inner is not None and (name in _SAME_PATH_OF or (name == "split" and not given)):
+            return self.texts(inner)
+        return []
+
+
+def _joined_path(*parts: str) -> str:
+    whole = ""
+    for part in parts:
+        whole = part if part.startswith("/") or not whole else f"{whole.rstrip('/')}/{part}"
+    return whole

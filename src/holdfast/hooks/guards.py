@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from holdfast.hooks.command_place import CommandPlace
-from holdfast.hooks.shell import (
+from holdfast.base.command_line import (
     DEEPEST_TEXT,
     DYNAMIC,
     LONGEST_COMMAND,
@@ -21,11 +20,11 @@ from holdfast.hooks.shell import (
     past_options,
     printed_text,
     program_of,
-    python_calls,
     real_program,
     texts_run_by,
     with_fed,
 )
+from holdfast.hooks.command_place import CommandPlace, python_calls
 from holdfast.project.formats import FOLDER
 
 TYPE_CHECKING = False
