@@ -277,6 +277,32 @@ def test_a_note_of_another_session_is_not_given_to_who_winds_down(session: Agent
     ]
 
 
+def test_a_wind_down_of_another_session_is_not_discarded(session: AgentSession) -> None:
+    work(session)
+    other = AgentSession(session.project, session.home, session_id="other")
+    session.variables["CLAUDE_CODE_SESSION_ID"] = session.session_id
+    other.variables["CLAUDE_CODE_SESSION_ID"] = "other"
+    holdfast(session, "winddown", "start", "--percent", "0.9")
+    holdfast(session, "winddown", "append", "assistant_response", *noted("ZAPHOD"))
+    for words in (("discard", "--yes"), ("recover", "--discard")):
+        refused = other.holdfast("winddown", *words)
+        assert (refused.code, refused.out) == (3, "")
+        assert f"belongs to another agent session: {session.session_id}\n" in refused.err
+        assert "hint: `holdfast winddown finalize` ends it and keeps what it recorded" in refused.err
+    assert "ZAPHOD" in session.journal.read_text()
+    assert session.holdfast("winddown", "discard", "--yes").code == 0
+    assert not session.journal.exists()
+
+
+def test_the_user_may_discard_the_wind_down_of_a_session(session: AgentSession) -> None:
+    work(session)
+    session.variables["CLAUDE_CODE_SESSION_ID"] = session.session_id
+    holdfast(session, "winddown", "start", "--percent", "0.9")
+    nobody = AgentSession(session.project, session.home, session_id="the user")
+    assert nobody.holdfast("winddown", "discard", "--yes").code == 0
+    assert not session.journal.exists()
+
+
 def noted(words: str) -> tuple[str, ...]:
     return "--data", json.dumps({"summary": f"decision {words}: use a regex"}), "--percent", "0.91"
 

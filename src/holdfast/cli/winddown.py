@@ -196,8 +196,10 @@ def discard(yes: bool) -> None:
     manager = _manager()
     found = _active(manager)
     if not yes and common.is_interactive():
-        click.confirm(f"Discard {found['action_count']} recorded actions?", abort=True, err=True)
-    manager.discard_pause()
+        begun = manager.conversation()
+        of = f" of agent session {begun}" if begun else ""
+        click.confirm(f"Discard {found['action_count']} recorded actions{of}?", abort=True, err=True)
+    manager.discard_pause(conversation=_conversation())
     click.echo(f"Discarded: {found['session_id']}")
 
 
@@ -240,7 +242,7 @@ def _settle_orphan(manager: IncrementalPauseManager, choice: OrphanChoice | None
             _join_conversation(manager, path.stem, conversation)
         click.echo(f"Recovered {found['session_id']}: {path}", err=True)
     elif chosen == "discard":
-        manager.discard_pause()
+        manager.discard_pause(conversation=_conversation())
         click.echo(f"Discarded {found['session_id']}.", err=True)
     return chosen
 

@@ -47,6 +47,15 @@ _DAY = 86_400.0
 _SAYS_NOTHING = frozenset(("agent", "model", "tokens_used", "tokens_total", "context_window", "conversation"))
 """Of the state at the start: what does not tell of any work. An agent's session does."""
 
+_OWN_RECORD = (
+    "`holdfast note handover` records it for your own session; "
+    "`holdfast winddown finalize` ends this wind-down if that session is over"
+)
+_KEPT_WORK = (
+    "`holdfast winddown finalize` ends it and keeps what it recorded; "
+    "only that session, or the user in a terminal, can discard it"
+)
+
 
 class IncrementalPauseManager:
     """One wind-down a project at a time; any number of processes append to it.
@@ -121,13 +130,11 @@ class IncrementalPauseManager:
 
         log.append(self._journal, line)
 
-    def _refuse_another(self, conversation: str | None) -> None:
+    def _refuse_another(self, conversation: str | None, hint: str = _OWN_RECORD) -> None:
         """It would be told as if the one that winds down had said it."""
         if not self.is_open_to(conversation):
             raise HeldElsewhereError(
-                f"the active wind-down belongs to another agent session: {self.conversation()}",
-                hint="`holdfast note handover` records it for your own session; "
-                "`holdfast winddown finalize` ends this wind-down if that session is over",
+                f"the active wind-down belongs to another agent session: {self.conversation()}", hint=hint
             )
 
     def is_open_to(self, conversation: str | None) -> bool:
@@ -250,10 +257,15 @@ class IncrementalPauseManager:
         """Commit a session's files to the project's repository."""
         return self._pauses.commit(name)
 
-    def discard_pause(self) -> bool:
-        """Throw the wind-down away; whether there was one."""
+    def discard_pause(self, *, conversation: str | None = None) -> bool:
+        """Throw the wind-down away; whether there was one.
+
+        `conversation` is the agent's session that does: that of another which still lives is refused.
+        """
         try:
             with log.locked(self._journal):
+                if not self.is_orphaned():
+                    self._refuse_another(conversation, _KEPT_WORK)
                 self._journal.unlink()
                 log.torn_path(self._journal).unlink(missing_ok=True)
                 self._forget_start()
