@@ -244,6 +244,19 @@ def test_what_is_not_covered_is_said(place: Place) -> None:
     assert [f"not covered: {line}" for line in expected] == place.ok("tx", "show").lines[1:4]
 
 
+def test_a_folder_in_the_place_of_a_tracked_file_is_no_submodule(place: Place) -> None:
+    for name in ("now", "before"):
+        (place.project / name).write_text("x\n")
+    place.git("add", ".")
+    place.git("commit", "--quiet", "-m", "x")
+    (place.project / "before").unlink()
+    (place.project / "before").mkdir()
+    (place.project / "before" / "inner").write_text("x\n")
+    assert run_tasks(place, "rm now; mkdir now; echo y > now/inner; echo y > before/inner").code == 0
+    (found,) = place.json("tx", "list")
+    assert (found["files"], found["not_covered"]) == (["before/inner", "now", "now/inner"], [])
+
+
 def test_the_users_objects_are_borrowed_and_what_an_undo_needs_is_copied(place: Place) -> None:
     for number in range(30):
         (place.project / f"f{number}").write_text(f"{number}\n" * 50)

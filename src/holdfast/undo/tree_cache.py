@@ -64,6 +64,16 @@ class TreeCache:
         else:
             self._files[path] = known
 
+    def is_submodule(self, path: bytes, before: KnownFile | None, names: Iterable[bytes]) -> bool:
+        """Whether a folder that git lists as a file is one; not if it took the place of a file: its own files
+        are listed then."""
+        if path.endswith(b"/") or not self._tree.is_folder(path):
+            return False
+        inside = path + b"/"
+        if self._is_repository(path):
+            return inside not in self.nested
+        return before is None and not any(one.startswith(inside) and one[-1:] != b"/" for one in names)
+
     def list_files(self, now: float, expected: Iterable[bytes] = ()) -> list[bytes]:
         """Every file that counts, and every folder with a `/` behind its name; with stamps of all folders
         from before they were listed.

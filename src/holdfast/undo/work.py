@@ -485,7 +485,7 @@ class UndoWork:
                 seen = {name + b"/": known_folder(mode) for name, mode in folders.items()}
             else:
                 names = self.glance.list_files(self._clock(), rows)
-            paths: Iterable[bytes] = {*names, *rows}
+            paths: Collection[bytes] = {*names, *rows}
             if is_first:
                 self._refuse_the_enormous(path for path in paths if not borrowed.get(path))
         else:
@@ -504,7 +504,7 @@ class UndoWork:
                 log.warning("not watched: %s", error.message)
                 self.glance.unseen[path] = error.kind
                 continue
-            if now is None and not path.endswith(b"/") and self.tree.is_folder(path):
+            if now is None and self.glance.is_submodule(path, before, paths):
                 self.glance.unseen[path] = "submodule"
             else:
                 self.glance.unseen.pop(path, None)
