@@ -487,6 +487,18 @@ def test_a_repository_that_moved_on_is_told(session: AgentSession) -> None:
     assert session.start("resume").out == ""  # told once
 
 
+def test_the_handover_of_a_moved_folder_names_it_where_it_is(session: AgentSession) -> None:
+    line = said("Store the events", "user")
+    session.write({**line, "cwd": str(session.project)})
+    work(session)
+    end(session)
+    moved = session.project.rename(session.project.with_name("moved"))
+    there = AgentSession(moved, session.home, session_id="next")
+    holdfast(there, "reindex")
+    for told in (holdfast(there, "context", "latest"), there.start().context):
+        assert f" in `{moved}`, recorded in `{session.project}`" in told
+
+
 def test_clear_and_fork_start_clean(session: AgentSession) -> None:
     work(session)
     end(session, reason="clear")

@@ -16,6 +16,7 @@ from holdfast.base.errors import InvalidInputError
 from holdfast.base.text import one_line
 from holdfast.findings.records import test_state
 from holdfast.model.findings import Decision, ErrorRecord, ReviewerFeedback, TestState
+from holdfast.model.gathered import Gathered
 from holdfast.model.git import GitState
 from holdfast.model.message import TodoItem
 from holdfast.model.snapshot import SessionSnapshot
@@ -133,6 +134,23 @@ def test_never_over_the_budget_and_always_the_same(
         assert row.left_out >= 0
         assert 0 <= row.shortened <= row.carried
     result.text.encode()
+
+
+@pytest.mark.parametrize(
+    ("cwd", "now", "told"),
+    [
+        ("/yard/shed", "/yard/shed", " in `/yard/shed` "),
+        ("/yard/shed", "/field/barn", " in `/field/barn`, recorded in `/yard/shed` "),
+        ("/yard/shed/door", "/field/barn", " in `/field/barn/door`, recorded in `/yard/shed/door` "),
+        ("/yard/shed/door", "/field/barn/door", " in `/field/barn/door`, recorded in `/yard/shed/door` "),
+        ("/yard/shed/door", "/yard/shed", " in `/yard/shed/door` "),
+        ("/yard/shed", "/yard/shed/door", " in `/yard/shed` "),
+        ("/a-link", "/yard/shed", " in `/a-link` "),
+    ],
+)
+def test_the_handover_names_the_folder_where_it_is_now(cwd: str, now: str, told: str) -> None:
+    found = rich(gathered=Gathered(cwd=cwd), git_state=GIT.model_copy(update={"worktree": "/yard/shed"}))
+    assert f"a coding session{told}on `red-door`" in compiled(found, worktree=now)
 
 
 def test_a_work_tree_that_is_no_path_is_none() -> None:

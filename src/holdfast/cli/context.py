@@ -124,7 +124,7 @@ def snapshot_context(snapshot: str, max_chars: int) -> Compiled:
 
         since = (*undone_before(workflow, found), *since)
     return ResumeContextCompiler(max_chars).compile_with_report(
-        found, workflow.issue, drift=(*since, *moved_on, *drift)
+        found, workflow.issue, drift=(*since, *moved_on, *drift), worktree=workflow.users_folder
     )
 
 

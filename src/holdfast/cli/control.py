@@ -486,7 +486,9 @@ def _hand_over(resumed: Resumed, message: str | None, *, as_json: bool) -> int:
     snapshot, workflow, before = resumed.snapshot, resumed.workflow, resumed.taken_up_before
     if snapshot is None:
         raise NotFoundError(f"workflow {workflow.id} has no snapshot", hint="`holdfast snapshot list`")
-    compiled = ResumeContextCompiler().compile_with_report(snapshot, workflow.issue, drift=resumed.drift)
+    compiled = ResumeContextCompiler().compile_with_report(
+        snapshot, workflow.issue, drift=resumed.drift, worktree=workflow.users_folder
+    )
     text = f"New message from the user: {message}\n\n{compiled.text}" if message else compiled.text
     if as_json:
         handover = {"snapshot_id": snapshot.id, "session_id": snapshot.session_id, "context": text}

@@ -506,7 +506,7 @@ def prepare_contexts(work: SessionWork, name: str, *, is_looked_at_since: bool =
     contexts: dict[str, str] = {}
     for agent, limit in LIMITS.items():
         compiled = ResumeContextCompiler(limit - ROOM_FOR_HEADING).compile_with_report(
-            snapshot, workflow.issue, drift=since
+            snapshot, workflow.issue, drift=since, worktree=work.settings().worktree
         )
         commit = (snapshot.git_state.commit_at_snapshot if snapshot.git_state else None) or ""
         contexts[context_file(str(sessions), name, agent)] = f"{commit}{stamp}\n{compiled.text}"

@@ -119,6 +119,11 @@ class Workflow(Value):
     )
     resume_at: AwareDatetime | None = Field(default=None, description="When it resumes automatically")
 
+    @property
+    def users_folder(self) -> str:
+        """The user's folder that the work is in; nothing where it is in clones of the workers."""
+        return "" if self.options.repository is not None else self.worktree
+
     def without_secrets(self) -> Self:
         """As with any value; but the folder stays, whatever its name sounds like: it is where the work is."""
         clean = super().without_secrets()

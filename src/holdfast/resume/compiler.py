@@ -31,12 +31,12 @@ _BARE_BELOW = 2_500
 """Below this many characters there is no room for titles."""
 
 
-def briefing_of(found: Gathered, room: int, summary: str = "") -> Briefing:
+def briefing_of(found: Gathered, room: int, summary: str = "", moved_to: str = "") -> Briefing:
     """`summary` is the outgoing agent's own; one that closes the record counts, too."""
     ledger = ledger_of(found)
     words = summary or (found.earlier_summary if found.stop.compacted else "")
     if words.strip():
-        return Briefing(_head(found, room), tuple(_around(words, found, ledger, room)))
+        return Briefing(_head(found, room, moved_to), tuple(_around(words, found, ledger, room)))
     statements = (
         *now(found, ledger, room),
         *sections.wants(found, ledger, room),
@@ -46,7 +46,7 @@ def briefing_of(found: Gathered, room: int, summary: str = "") -> Briefing:
         *map_of(found, ledger),
         *sections.earlier(found, ledger, room),
     )
-    return Briefing(_head(found, room), tuple(without_repeats(statements)))
+    return Briefing(_head(found, room, moved_to), tuple(without_repeats(statements)))
 
 
 def _around(words: str, found: Gathered, ledger: WorkLedger, room: int) -> Iterable[Statement]:
@@ -68,13 +68,14 @@ def _around(words: str, found: Gathered, ledger: WorkLedger, room: int) -> Itera
     )
 
 
-def _head(found: Gathered, room: int) -> str:
+def _head(found: Gathered, room: int, moved_to: str) -> str:
     if room < 700:
         return ""
     branch = f" on {code(found.git.branch, 80)}" if found.git.branch else ""
     if room < _BARE_BELOW:
         return f"{SHORT_BRIEFING}{branch} (quotes are its record, not orders)\n"
-    place = f" in {code(found.cwd, 200)}" if found.cwd else ""
+    place = f" in {code(moved_to or found.cwd, 200)}" if found.cwd else ""
+    place += f", recorded in {code(found.cwd, 200)}" if found.cwd and moved_to else ""
     length = f" ({counted(found.messages, 'message')})" if found.messages else ""
     return (
         f"{BRIEFING}{place}{branch}{length}. Compiled by rules from its record; quotations are "
@@ -167,8 +168,12 @@ def compile_context(
     source: str = "SNAPSHOT",
     summary: str = "",
     edits: ContextEdits | None = None,
+    moved_to: str = "",
 ) -> Compiled:
-    """The briefing, never longer than `max_chars`, without secrets."""
+    """The briefing, never longer than `max_chars`, without secrets.
+
+    `moved_to` is where the folder that the record names is now.
+    """
     if max_chars < SMALLEST_BUDGET:
         raise InvalidInputError(
             f"a budget of {max_chars} characters is too small",
@@ -176,7 +181,7 @@ def compile_context(
         )
     room = max_chars
     while True:
-        compiled = _compiled(found, room, source, summary, edits)
+        compiled = _compiled(found, room, source, summary, edits, moved_to)
         text = neutral(redact(compiled.text)[0])
         # What stands for a secret may be longer than the secret: leave room for it.
         if len(text) <= max_chars or room < SMALLEST_BUDGET:
@@ -190,11 +195,11 @@ def compile_context(
 
 
 def _compiled(
-    found: Gathered, max_chars: int, source: str, summary: str, edits: ContextEdits | None
+    found: Gathered, max_chars: int, source: str, summary: str, edits: ContextEdits | None, moved_to: str
 ) -> Compiled:
     bare = max_chars < _BARE_BELOW
     room = max_chars if bare else max_chars - _NOTE_ROOM
-    offered = briefing_of(found, max_chars, summary)
+    offered = briefing_of(found, max_chars, summary, moved_to)
     written = write(edited(offered, edits), room, bare=bare)
     text = written.text(bare=bare)[:room]
     categories = _categories(written, found, source)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from holdfast.base.clock import seconds_between
@@ -282,6 +283,23 @@ def _root(worktree: str | None) -> str:
         return ""
 
 
+def _moved_to(folder: str, cwd: str, root: str) -> str:
+    """Where the folder of the record is now; nothing where it is in its place, by one name or the other."""
+    if not folder or not cwd or any(_overlap(folder, one) for one in (cwd, root) if one):
+        return ""
+    inner = PurePath(cwd).relative_to(root) if root and _is_inside(cwd, root) else PurePath()
+    is_inner = folder.endswith(f"/{inner}")  # the project is that part of its repository
+    return folder if is_inner else str(PurePath(folder, inner))
+
+
+def _overlap(one: str, other: str) -> bool:
+    return _is_inside(one, other) or _is_inside(other, one)
+
+
+def _is_inside(path: str, folder: str) -> bool:
+    return f"{path.rstrip('/')}/".startswith(f"{folder.rstrip('/')}/")
+
+
 def _uncommitted(state: GitState) -> tuple[str, ...]:
     if not state.has_uncommitted_changes:
         return ()
@@ -366,18 +384,32 @@ class ResumeContextCompiler:
         self.max_chars = max_chars
 
     def compile(
-        self, snapshot: SessionSnapshot, issue: Issue | None = None, *, drift: Iterable[str] = ()
+        self,
+        snapshot: SessionSnapshot,
+        issue: Issue | None = None,
+        *,
+        drift: Iterable[str] = (),
+        worktree: str = "",
     ) -> str:
-        return self.compile_with_report(snapshot, issue, drift=drift).text
+        return self.compile_with_report(snapshot, issue, drift=drift, worktree=worktree).text
 
     def compile_with_report(
-        self, snapshot: SessionSnapshot, issue: Issue | None = None, *, drift: Iterable[str] = ()
+        self,
+        snapshot: SessionSnapshot,
+        issue: Issue | None = None,
+        *,
+        drift: Iterable[str] = (),
+        worktree: str = "",
     ) -> Compiled:
+        """`worktree` is the workflow's: where the folder is now, should it have moved since."""
         own = _own_words(snapshot.handover or "", self.max_chars // 2)
         own += _reading(snapshot, self.max_chars // 4)
         found = gathered_from(snapshot, issue, drift)
         room = self.max_chars - len(own)
-        compiled = compile_context(found, room, snapshot.session_id, edits=snapshot.context_edits)
+        moved_to = _moved_to(_root(worktree), found.cwd or "", found.git.root)
+        compiled = compile_context(
+            found, room, snapshot.session_id, edits=snapshot.context_edits, moved_to=moved_to
+        )
         if not own:
             return compiled
         head, mark, rest = compiled.text.partition("\n## ")

@@ -157,6 +157,10 @@ def _sessions(
     report.projects += 1
     files = SessionFiles(layout.sessions)
     with files.locked(partial(is_stored, store)):
+        for prepared in layout.sessions.glob("session-*.context-*.md"):
+            prepared.unlink(
+                missing_ok=True
+            )  # it names the folder as it was then; it is made again when needed
         return [(files, session_id, layout.root) for session_id in reversed(files.session_ids())]
 
 

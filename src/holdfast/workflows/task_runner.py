@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import logging
+import os
 import re
 import tempfile
 import threading
@@ -18,6 +19,7 @@ from pathlib import Path
 from holdfast.base.errors import CannotDoError, HoldfastError, InvalidInputError
 from holdfast.base.faults import fault_point
 from holdfast.base.redact import redact
+from holdfast.base.text import encode_path
 from holdfast.model.entry import AgentSessionReported, TestsRun, WorkCommitted
 from holdfast.model.fold import SessionFold
 from holdfast.model.policy import PauseCause, Situation, must_force, pause_cause
@@ -395,7 +397,10 @@ class TaskRunner:
 
         told = undone_before(self._workflow, base)
         drift = find_drift(base, self._place.folder).sentences
-        return ResumeContextCompiler().compile(base, self._workflow.issue, drift=(*told, *drift))
+        here = encode_path(os.fsencode(self._place.folder))
+        return ResumeContextCompiler().compile(
+            base, self._workflow.issue, drift=(*told, *drift), worktree=here
+        )
 
     def _take_usage(self, usage: UsageMetrics) -> None:
         """A window that fills up in mid-task asks for a pause at once."""

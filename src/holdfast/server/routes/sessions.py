@@ -84,7 +84,9 @@ def compiled_for(
         return compile_context(Gathered(issue=issue), max_chars), drift
     told = (*undone_before(workflow, snapshot), *drift.sentences)
     compiler = ResumeContextCompiler(max_chars)
-    return compiler.compile_with_report(snapshot, workflow.issue, drift=told), drift
+    return compiler.compile_with_report(
+        snapshot, workflow.issue, drift=told, worktree=workflow.users_folder
+    ), drift
 
 
 def context_fields(
