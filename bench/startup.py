@@ -18,7 +18,7 @@ BAR_READING = 10
 
 _PROGRAM = Path(sys.executable).with_name("holdfast")
 _INSTANT = (("--version",), ("--help",), ("quiet", "status"))
-_READING = (("status",), ("list",), ("snapshot", "list"), ("usage",), ("stats",))
+_READING = (("status",), ("list",), ("snapshot", "list"), ("usage",), ("stats",), ("threads",))
 _PLAN = """\
 issue: {id: sail, title: Mend the sail}
 tasks:

@@ -66,6 +66,8 @@ LIGHT: dict[str, tuple[Sequence[str], set[str]]] = {
     "status --json": (["status", "--json"], STORE | {"msgspec"}),
     "list": (["list", "--all"], STORE | {"msgspec", "logging"}),
     "snapshot list": (["snapshot", "list"], STORE | {"msgspec", "logging"}),
+    "threads": (["threads"], STORE - {"subprocess"}),
+    "threads --json": (["threads", "--all", "--json"], STORE - {"subprocess"}),
     "stats": (["stats"], DATABASE | {"msgspec", "pydantic", "yaml"}),
 }
 

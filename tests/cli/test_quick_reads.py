@@ -1,4 +1,4 @@
-"""`status`, `list` and `snapshot list` read the database's file themselves, and say what the store says."""
+"""Commands that only look read the database's file themselves, and say what the store says."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import example, given
@@ -20,13 +20,13 @@ from holdfast.cli.status import stored_standing, stored_waiting_plan
 from holdfast.model.entry import Entry, TaskFinished, TaskStarted, WorkflowCreated, WorkflowResumed
 from holdfast.model.fold import SessionFold
 from holdfast.model.snapshot import SessionSnapshot
-from holdfast.model.statuses import Lease
+from holdfast.model.statuses import Lease, PlanFacts
 from holdfast.model.task import Task, TaskDAG
 from holdfast.model.workflow import Issue, Workflow
 from holdfast.sessions.standing import read_standing, read_waiting_plan
-from holdfast.store.reader import NotPlainError, open_reader
+from holdfast.store.reader import NotPlainError, Record, open_reader
 from holdfast.store.sql import SqlStore
-from model.strategies import PLAN, entries, workflows
+from model.strategies import PLAN, entries, snapshots, workflows
 from store.samples import ONE_OF_EACH, at, full_snapshot, full_workflow, new, next_of, snapshot, workflow
 
 from .harness import Place
@@ -71,6 +71,62 @@ def same(store: SqlStore, worktree: str | None = None, workflow_id: str | None =
     }
     assert json.dumps(quick, default=str) == json.dumps(whole, default=str)
     return quick
+
+
+def assert_same_fields(record: Any, value: Any) -> None:
+    """What was read has every field of the value, down to what it is made of."""
+    if isinstance(record, tuple):
+        assert isinstance(value, tuple)
+        for one, other in zip(record, cast("tuple[Any, ...]", value), strict=True):
+            assert_same_fields(one, other)
+    elif isinstance(record, Record):
+        for name in value.__struct_fields__ if isinstance(value, Task) else type(value).model_fields:
+            assert_same_fields(getattr(record, name), getattr(value, name))
+    elif isinstance(record, PlanFacts):
+        assert_same_fields(record.tasks, value.tasks)
+    else:
+        assert (type(record), record) == (type(value), value)
+
+
+@given(kept=snapshots())
+@example(kept=full_snapshot())
+def test_what_a_snapshot_holds(filled: SqlStore, kept: SessionSnapshot) -> None:
+    flow = named(workflow())
+    kept = kept.changed(id=f"snap_{next(_numbers)}", workflow_id=flow.id)
+    filled.apply(new(flow, CREATED, save=kept))
+    stored = filled.snapshot(kept.id)
+    with open_reader(filled.database) as reader:
+        read = reader.store.snapshot(kept.id)
+        assert_same_fields(read, stored)
+        assert (read.tasks_completed, read.tasks_remaining) == (
+            stored.tasks_completed,
+            stored.tasks_remaining,
+        )
+        assert_same_fields(reader.store.latest_snapshot(flow.id), stored)
+        assert_same_fields(tuple(reader.store.workflows(worktree=flow.worktree)), (filled.workflow(flow.id),))
+        assert reader.store.snapshots(flow.id) == filled.snapshots(flow.id)
+
+
+def test_what_happened(sqlite_store: SqlStore) -> None:
+    sqlite_store.apply(new(full_workflow(), *ONE_OF_EACH, save=full_snapshot()))
+    flow = full_workflow().id
+    kinds = ("task_started", "workflow_paused")
+    with open_reader(sqlite_store.database) as reader:
+        for since, types in ((0, None), (3, None), (0, kinds)):
+            found = reader.store.events(workflow_id=flow, since=since, types=types)
+            assert_same_fields(
+                tuple(found), tuple(sqlite_store.events(workflow_id=flow, since=since, types=types))
+            )
+
+
+def test_what_a_newer_version_added_to_a_snapshot_is_left_to_the_store(sqlite_store: SqlStore) -> None:
+    kept = full_snapshot()
+    sqlite_store.apply(new(workflow(), CREATED, save=kept))
+    stored = kept.model_dump_json(exclude={"task_dag"})
+    for text in (stored[:-1] + ',"unheard_of":1}', stored.replace('"closed":', '"ajar":')):
+        _sql(sqlite_store.database, "UPDATE session_snapshots SET snapshot_json = ?", text)
+        with open_reader(sqlite_store.database) as reader, pytest.raises(NotPlainError):
+            reader.store.snapshot(kept.id)
 
 
 def paused(store: SqlStore, flow: Workflow, number: int) -> SessionSnapshot:

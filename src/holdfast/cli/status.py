@@ -364,8 +364,10 @@ def threads_command(everything: bool, closed: str | None, as_json: bool) -> None
     from holdfast.sessions.threads import threads_in
 
     current = common.settings()
-    with common.store_for(current) as store:
-        found = threads_in(store, current.worktree)
+    here = current.worktree
+    found = common.answered(
+        current, lambda reader: threads_in(reader.store, here), lambda store: threads_in(store, here)
+    )
     if closed is not None:
         _close(current, found, closed, as_json=as_json)
         return

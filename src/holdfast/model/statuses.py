@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 from holdfast.base.process import ProcessIdentity, is_alive, machine
@@ -17,6 +18,8 @@ TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from typing import Protocol
+
+    from holdfast.model.task import Task
 
     class HasStatus(Protocol):
         @property
@@ -51,6 +54,21 @@ REMAINING: frozenset[TaskStatus] = frozenset({"pending", "in_progress", "blocked
 
 DONE: frozenset[TaskStatus] = frozenset({"completed", "skipped"})
 """Whatever depends on these may start."""
+
+
+class PlanFacts:
+    """What a plan tells of its tasks, whether they are values or were only read."""
+
+    if TYPE_CHECKING:
+        tasks: tuple[Task, ...]
+
+    @cached_property
+    def by_id(self) -> dict[str, Task]:
+        return {task.id: task for task in self.tasks}
+
+    def count(self, *statuses: TaskStatus) -> int:
+        held = [task.status for task in self.tasks]
+        return sum(map(held.count, statuses))
 
 
 NOT_TO_BE_RUN = "it cannot be run: "

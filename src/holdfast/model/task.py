@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache, cached_property
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Annotated, Any, NotRequired, Self, TypeVar, get_type_hints
 
@@ -28,7 +28,7 @@ from typing_extensions import TypedDict
 
 from holdfast.base.redact import redact
 from holdfast.model.base import Value
-from holdfast.model.statuses import DONE, REMAINING, TaskStatus
+from holdfast.model.statuses import DONE, REMAINING, PlanFacts, TaskStatus
 
 __all__ = ["DONE", "REMAINING", "Task", "TaskDAG", "TaskStatus", "failure_of"]
 
@@ -201,7 +201,7 @@ _PACKER = msgspec.msgpack.Encoder()
 _UNPACKER = msgspec.msgpack.Decoder(tuple[Task, ...])
 
 
-class TaskDAG(Value):
+class TaskDAG(PlanFacts, Value):
     """All tasks of a workflow, in plan order, with their statuses.
 
     Rejects duplicate ids, unknown dependencies and cycles, so every instance can be run.
@@ -254,20 +254,12 @@ class TaskDAG(Value):
             add(task.id)
         return True
 
-    @cached_property
-    def by_id(self) -> dict[str, Task]:
-        return {task.id: task for task in self.tasks}
-
     def ready(self) -> Iterator[Task]:
         """Tasks that could start now, in plan order."""
         known = self.by_id
         for task in self.tasks:
             if task.status == "pending" and all(known[needed].status in DONE for needed in task.depends_on):
                 yield task
-
-    def count(self, *statuses: TaskStatus) -> int:
-        held = [task.status for task in self.tasks]
-        return sum(map(held.count, statuses))
 
     def updated(self, changes: Mapping[str, Mapping[str, object]]) -> TaskDAG:
         """A copy in which the named tasks have these fields; the shape stays, so it is not checked again."""

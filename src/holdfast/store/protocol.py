@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from holdfast.base.errors import ConflictError, HeldElsewhereError, NotFoundError
-from holdfast.model.entry import Entry, Event
 from holdfast.model.policy import Trigger
-from holdfast.model.snapshot import SessionSnapshot
-from holdfast.model.workflow import Workflow, WorkflowStatus
+
+if TYPE_CHECKING:
+    from holdfast.model.entry import Entry, Event
+    from holdfast.model.snapshot import SessionSnapshot
+    from holdfast.model.workflow import Workflow, WorkflowStatus
 
 
 @dataclass(frozen=True)

@@ -1,21 +1,27 @@
 """Reading our SQLite file without SQLAlchemy and pydantic, for commands that only look.
 
 Loading those takes several times as long as the answer. What is read here is what the store gives,
-as the documents that its values make for JSON. Whatever is not plainly what this version
-writes (another schema, an older shape, PostgreSQL) is left to the store: `NotPlainError`.
+as the documents that its values make for JSON; `QuickStore` gives them the fields of those values, so
+that one function answers from either. Whatever is not plainly what this version writes (another schema,
+an older shape, PostgreSQL) is left to the store: `NotPlainError`.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from datetime import datetime
-from typing import Any
+from functools import cached_property
+from typing import Any, cast
 
-from holdfast.model.statuses import Lease
+from holdfast.model.statuses import Lease, PlanFacts
 from holdfast.model.thresholds import DEFAULT_PRIORITY, WORKFLOW_PAUSE
 from holdfast.store.sqlite import LEASE_AGE, SCHEMA_HEAD, SCHEMA_VERSION, prepare, sqlite_driver, sqlite_path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.store.protocol import SnapshotSummary, Store
 
 Document = dict[str, Any]
 
@@ -54,6 +60,7 @@ _SNAPSHOT_BEGINS = '{"schema_version":1,'
 _PACKED_TASK = 12
 """Fields of a task as `TaskDAG.packed` wrote it first; later ones stand behind them."""
 _NO_TASKS = b"\x90"
+_NEWEST = "ORDER BY created_at DESC, session_number DESC LIMIT 1"
 
 
 class NotPlainError(Exception):
@@ -110,12 +117,23 @@ class QuickReader:
     def __init__(self, connection: Any) -> None:
         self._connection = connection
 
-    def workflows(self, worktree: str | None, limit: int) -> list[Document]:
+    @property
+    def store(self) -> Store:
+        """As far as `QuickStore` goes; what asks for more falls back to the real one."""
+        return cast("Store", QuickStore(self))
+
+    def workflows(
+        self, worktree: str | None, limit: int, statuses: Collection[str] | None = None
+    ) -> list[Document]:
         """Most recently changed first."""
-        if worktree is None:
-            return self._workflows("ORDER BY last_seq DESC LIMIT :limit", limit=limit)
-        which = "WHERE worktree = :worktree ORDER BY last_seq DESC LIMIT :limit"
-        return self._workflows(which, worktree=worktree, limit=limit)
+        named = {f"status_{number}": status for number, status in enumerate(statuses or ())}
+        conditions = [
+            *(["worktree = :worktree"] if worktree is not None else []),
+            *([f"status IN ({_placeholders(named)})"] if statuses is not None else []),
+        ]
+        where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
+        order = "ORDER BY last_seq DESC LIMIT :limit"
+        return self._workflows(f"{where} {order}", worktree=worktree, limit=limit, **named)
 
     def workflow(self, workflow_id: str) -> Document:
         found = self._workflows("WHERE id = :id", id=workflow_id)
@@ -124,12 +142,12 @@ class QuickReader:
         return found[0]
 
     def _workflows(self, which: str, **values: Any) -> list[Document]:
-        rows = self._rows(f"SELECT {', '.join(_WORKFLOW)} FROM workflows {which}", **values)  # noqa: S608 - our own names
+        rows = self.rows(f"SELECT {', '.join(_WORKFLOW)} FROM workflows {which}", **values)  # noqa: S608 - our own names
         return [_workflow(dict(zip(_WORKFLOW, row, strict=True))) for row in rows]
 
     def snapshots(self, workflow_id: str) -> list[Document]:
         """In order of their session numbers, each with the fields of a `SnapshotSummary`."""
-        rows = self._rows(
+        rows = self.rows(
             f"SELECT {', '.join(_SNAPSHOT)} FROM session_snapshots "  # noqa: S608 - our own names
             "WHERE workflow_id = :id ORDER BY session_number",
             id=workflow_id,
@@ -138,7 +156,7 @@ class QuickReader:
 
     def session_names(self, worktree: str) -> set[str]:
         """Of everything that was paused in that folder."""
-        rows = self._rows(
+        rows = self.rows(
             "SELECT session_id FROM session_snapshots "
             "WHERE workflow_id IN (SELECT id FROM workflows WHERE worktree = :worktree)",
             worktree=worktree,
@@ -146,9 +164,7 @@ class QuickReader:
         return {name for (name,) in rows}
 
     def latest_snapshot(self, workflow_id: str) -> SnapshotLine | None:
-        return self._snapshot(
-            "workflow_id = :id ORDER BY created_at DESC, session_number DESC LIMIT 1", workflow_id
-        )
+        return self._snapshot(f"workflow_id = :id {_NEWEST}", workflow_id)
 
     def snapshot(self, snapshot_id: str) -> SnapshotLine:
         found = self._snapshot("id = :id", snapshot_id)
@@ -157,7 +173,7 @@ class QuickReader:
         return found
 
     def _snapshot(self, which: str, name: str) -> SnapshotLine | None:
-        rows = self._rows(f"SELECT id, snapshot_json, tasks FROM session_snapshots WHERE {which}", id=name)  # noqa: S608 - our own words
+        rows = self.rows(f"SELECT id, snapshot_json, tasks FROM session_snapshots WHERE {which}", id=name)  # noqa: S608 - our own words
         if not rows:
             return None
         snapshot_id, text, packed = rows[0]
@@ -169,16 +185,32 @@ class QuickReader:
 
     def entries(self, workflow_id: str, since: int) -> list[Document]:
         """Those with a sequence number above `since`, in order."""
-        rows = self._rows(
+        rows = self.rows(
             "SELECT entry_json FROM workflow_events WHERE workflow_id = :id AND seq > :since ORDER BY seq",
             id=workflow_id,
             since=since,
         )
         return [json.loads(text) for (text,) in rows]
 
+    def events(self, workflow_id: str, since: int, types: Collection[str] | None = None) -> list[Document]:
+        """Each with the fields of an `Event`."""
+        named = {f"type_{number}": kind for number, kind in enumerate(types or ())}
+        rows = self.rows(
+            "SELECT seq, workflow_id, at, entry_json FROM workflow_events "  # noqa: S608 - our own words
+            "WHERE workflow_id = :id AND seq > :since "
+            f"{f'AND type IN ({_placeholders(named)})' if types is not None else ''} ORDER BY seq",
+            id=workflow_id,
+            since=since,
+            **named,
+        )
+        return [
+            {"seq": seq, "workflow_id": flow, "at": _moment(at), "entry": json.loads(text)}
+            for seq, flow, at, text in rows
+        ]
+
     def taken_up(self, workflow_id: str, snapshot_id: str) -> str | None:
         """When somebody last took that handover up."""
-        rows = self._rows(
+        rows = self.rows(
             "SELECT at, entry_json FROM workflow_events WHERE workflow_id = :id "
             "AND type = 'handover_taken_up' ORDER BY seq DESC",
             id=workflow_id,
@@ -188,13 +220,151 @@ class QuickReader:
         )
 
     def leases(self) -> list[Lease]:
-        rows = self._rows(
+        rows = self.rows(
             f"SELECT id, kind, host, pid, started_mark, lease_seconds, {LEASE_AGE} FROM workers"  # noqa: S608 - our own words
         )
         return [Lease(*row) for row in rows]
 
-    def _rows(self, query: str, **values: Any) -> list[tuple[Any, ...]]:
+    def rows(self, query: str, **values: Any) -> list[tuple[Any, ...]]:
         return self._connection.execute(query, values).fetchall()
+
+
+# ── as values ─────────────────────────────────────────────────────────────────────────────────────
+
+_TIMES = {
+    "workflow": _MOMENTS,
+    "pause_request": ("requested_at",),
+    "snapshot": ("created_at",),
+    **dict.fromkeys(("decisions", "errors", "reviewer_feedback"), ("timestamp",)),
+    **dict.fromkeys(("decision", "error", "feedback"), ("timestamp",)),
+    **dict.fromkeys(("test_state", "state"), ("last_test_run_at",)),
+    "event": ("at",),
+    "entry": ("retry_at",),
+}
+"""Fields that are times, by where the document stands."""
+
+_SNAPSHOT_HOLDS = frozenset(
+    (
+        *("schema_version", "id", "workflow_id", "session_number", "session_id", "created_at", "trigger"),
+        *("pause_reason", "task_dag", "current_task_id", "next_task_id", "git_state", "files"),
+        *("folder_files", "decisions", "errors", "reviewer_feedback", "test_state", "constraints", "todos"),
+        *("worked", "usage", "agent_session", "conversation", "continues", "handover", "reading"),
+        *("context_edits", "closed", "work", "incremental_pause", "gathered", "fidelity", "folded_through"),
+    )
+)
+_TASK = (
+    *("id", "description", "status", "depends_on", "run", "prompt", "driver", "approval", "review", "junit"),
+    *("attempts", "result", "retries", "timeout", "until", "max", "outputs"),
+)
+
+
+class Record:
+    """A document with the fields of the value that it was written from, and nothing more: what a value works
+    out, and what an older one lacks, is left to the store. A test compares the two."""
+
+    def __init__(self, document: Document, place: str) -> None:
+        self.document, self._times = document, _TIMES.get(place, ())
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self.document:
+            raise NotPlainError(name)
+        found = self.document[name]
+        is_time = name in self._times and isinstance(found, str)
+        value = self.__dict__[name] = datetime.fromisoformat(found) if is_time else _recorded(name, found)
+        return value
+
+
+def _recorded(place: str, found: Any) -> Any:
+    if place in ("gathered", "fidelity", "todos"):
+        return _converted(place, found)
+    if isinstance(found, dict) and place != "outputs":  # whose keys are the user's
+        return Record(cast("Document", found), place)
+    if isinstance(found, list):
+        return tuple(_recorded(place, one) for one in cast("list[Any]", found))
+    return found  # pyright: ignore[reportUnknownVariableType]
+
+
+def _converted(place: str, found: Any) -> Any:
+    """What is no pydantic value is read as what it is."""
+    from msgspec import convert
+
+    from holdfast.model.gathered import Fidelity, Gathered
+    from holdfast.model.message import TodoItem
+
+    kinds: dict[str, Any] = {"gathered": Gathered, "fidelity": Fidelity, "todos": tuple[TodoItem, ...]}
+    return None if found is None else convert(found, kinds[place])
+
+
+class _PlanRecord(PlanFacts):
+    def __init__(self, tasks: Sequence[Record]) -> None:
+        self.tasks = cast("Any", tuple(tasks))
+
+
+class _SnapshotRecord(Record):
+    """Counts of its tasks are columns of their own."""
+
+    def __init__(self, document: Document, packed: bytes | None, completed: int, remaining: int) -> None:
+        super().__init__(document, "snapshot")
+        self._packed, self.tasks_completed, self.tasks_remaining = packed, completed, remaining
+
+    @cached_property
+    def task_dag(self) -> _PlanRecord:
+        if self._packed is None:
+            return _PlanRecord(_recorded("tasks", self.document["task_dag"]["tasks"]))
+        return _PlanRecord(
+            [Record(dict(zip(_TASK, task, strict=True)), "tasks") for task in _tasks(self._packed)]
+        )
+
+
+class QuickStore:
+    """The questions of a `Store` that those commands ask, within one reading."""
+
+    def __init__(self, reader: QuickReader) -> None:
+        self._reader = reader
+
+    def workflow(self, workflow_id: str) -> Record:
+        return Record(self._reader.workflow(workflow_id), "workflow")
+
+    def workflows(
+        self, *, worktree: str | None = None, statuses: Collection[str] | None = None, limit: int = 100
+    ) -> list[Record]:
+        found = self._reader.workflows(worktree, limit, statuses)
+        return [Record(one, "workflow") for one in found]
+
+    def snapshot(self, snapshot_id: str) -> _SnapshotRecord:
+        found = self._snapshots("id = :which", snapshot_id)
+        if not found:
+            raise NotPlainError
+        return found[0]
+
+    def latest_snapshot(self, workflow_id: str) -> _SnapshotRecord | None:
+        found = self._snapshots(f"workflow_id = :which {_NEWEST}", workflow_id)
+        return found[0] if found else None
+
+    def _snapshots(self, which: str, name: str) -> list[_SnapshotRecord]:
+        rows = self._reader.rows(
+            "SELECT snapshot_json, tasks, tasks_completed, tasks_remaining "  # noqa: S608 - our own words
+            f"FROM session_snapshots WHERE {which}",
+            which=name,
+        )
+        return [_SnapshotRecord(_whole(text), *columns) for text, *columns in rows]
+
+    def snapshots(self, workflow_id: str) -> list[SnapshotSummary]:
+        from holdfast.store.protocol import SnapshotSummary
+
+        return [SnapshotSummary(**line) for line in self._reader.snapshots(workflow_id)]
+
+    def events(
+        self, *, workflow_id: str, since: int = 0, types: Collection[str] | None = None
+    ) -> list[Record]:
+        return [Record(one, "event") for one in self._reader.events(workflow_id, since, types)]
+
+
+def _whole(text: str) -> Document:
+    document = json.loads(text) if text.startswith(_SNAPSHOT_BEGINS) else {"": text}
+    if not document.keys() <= _SNAPSHOT_HOLDS:
+        raise NotPlainError
+    return document
 
 
 def task_lines(task_dag: Document) -> list[TaskLine]:
@@ -202,12 +372,20 @@ def task_lines(task_dag: Document) -> list[TaskLine]:
     return [TaskLine(*(task[name] for name in names)) for task in task_dag["tasks"]]
 
 
-def _unpacked(packed: bytes) -> list[TaskLine]:
+def _placeholders(named: Collection[str]) -> str:
+    return ", ".join(f":{name}" for name in named)
+
+
+def _tasks(packed: bytes) -> list[Any]:
     if packed == _NO_TASKS:
         return []
     from msgspec import msgpack
 
-    tasks = msgpack.decode(packed)
+    return msgpack.decode(packed)
+
+
+def _unpacked(packed: bytes) -> list[TaskLine]:
+    tasks = _tasks(packed)
     if any(len(task) < _PACKED_TASK for task in tasks):
         raise NotPlainError
     return [TaskLine(task[0], task[2], task[10], task[11], task[3], task[7]) for task in tasks]
