@@ -1,7 +1,8 @@
-"""Read a shell command line as far as a guard needs it: which programs run, on what, and where output goes.
+"""Read a shell command line: which programs run, on what, where output goes, and what waits for what.
 
-No shell: nothing is run or looked up. Quotes, escapes, substitutions, here-documents, brace lists and plain
-variables set on the same line are followed, since that is how harm is disguised, mostly by accident.
+The guards tell by it what may not run, the rules on test runs whose exit code counts. No shell: nothing is
+run or looked up. Quotes, escapes, substitutions, here-documents, brace lists and plain variables set on the
+same line are followed, since that is how harm is disguised, mostly by accident.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _ONE_OF, _OR, _END = "\x02", "\x03", "\x04"
 class Simple:
     """One program with its words; `after` is the program whose output it reads, if it is in a pipe."""
 
-    __slots__ = ("after", "fetches", "folder", "reads", "words", "writes")
+    __slots__ = ("after", "fetches", "folder", "reads", "words", "writes", "written")
 
     def __init__(self, words: list[str], writes: list[str], reads: list[str], after: Simple | None) -> None:
         self.words = words
@@ -36,6 +37,8 @@ class Simple:
         """Where an earlier `cd` on the line led."""
         self.fetches = False
         """Whether the line also downloads or decodes something, once a guard has looked."""
+        self.written: list[str] = []
+        """Its words as they stand on the line, quotes and all; here-strings and assignments, too."""
 
 
 def parse(line: str, cwd: str = "", given: Sequence[str] = ()) -> list[Simple]:
@@ -43,6 +46,27 @@ def parse(line: str, cwd: str = "", given: Sequence[str] = ()) -> list[Simple]:
 
     `given` are the words after the text of a shell's `-c`: `$0`, `$1` and so on.
     """
+    return _read(line, cwd, given).found
+
+
+def control_flow(line: str, depth: int = 0, given: Sequence[str] = ()) -> list[Simple | str]:
+    """All programs, and the signs that join them.
+
+    `(` and `)` stand around whatever is a group: a subshell, `{`, `if`, a loop, and what a shell or `eval` is
+    given to run, which stands in the place of these; `$(` and `$)` around a substitution, which stands before
+    the program it is for. What is only assigned is a program without words.
+    """
+    found: list[Simple | str] = []
+    for one in _read(line, "", given).flow if len(line) <= LONGEST_COMMAND else ():
+        texts = texts_run_by(one) if isinstance(one, Simple) and depth < DEEPEST_TEXT else []
+        for text, *words in texts:
+            found += ["(", *control_flow(text, depth + 1, words), ")"]
+        if not texts:
+            found.append(one)
+    return found
+
+
+def _read(line: str, cwd: str, given: Sequence[str]) -> _Reader:
     reader = _Reader(line)
     if cwd:
         reader.variables["PWD"] = cwd
@@ -50,7 +74,7 @@ def parse(line: str, cwd: str = "", given: Sequence[str] = ()) -> list[Simple]:
         reader.variables["0"] = given[0]
         reader.take_parameters(given[1:])
     reader.read()
-    return reader.found
+    return reader
 
 
 _DEEPEST = 100
@@ -69,7 +93,11 @@ class _Reader:
         self.variables: dict[str, str] = {"IFS": " "}
         self.expanded = 0
         """Characters that variables stood for so far."""
+        self.flow: list[Simple | str] = []
+        """The same, and the signs between them."""
         self.words: list[str] = []
+        self.written: list[str] = []
+        """The words before anything is put in for what stands in them."""
         self.writes: list[str] = []
         self.reads: list[str] = []
         self.waiting_documents: list[tuple[str, bool]] = []
@@ -113,13 +141,18 @@ class _Reader:
         piped = sign == "|" and not self.line.startswith("||", self.at)
         if sign == "(" and self._defines_or_lists():
             return
-        self.at += 2 if self.line[self.at : self.at + 2] in ("&&", "||", "|&", ";;") else 1
+        whole = self.line[self.at : self.at + 2]
+        whole = whole if whole in ("&&", "||", "|&", ";;") else sign
+        self.at += len(whole)
         if sign == "(":
             self.around.append((self.folder, self.fed_by))
             self.fed_by = (None if self.words else self.before) or self.fed_by
         self._finish(piped)
-        if sign == ")" and self.around:  # a pattern of `case` opens none
+        if sign != ")":
+            self.flow.append(whole)
+        elif self.around:  # a pattern of `case` opens none
             self.folder, self.fed_by = self.around.pop()
+            self.flow.append(")")
         if sign == "\n":
             self._documents()
 
@@ -132,6 +165,7 @@ class _Reader:
                 inner.read()
             values = [word for one in inner.found for word in one.words]
             name = self.words.pop().rstrip("+=")
+            self.written.pop()
             self.variables |= {f"{name}[@]": _one_of(values), f"{name}[*]": _one_of(values)}
             return True
         name = self.words[-1:]
@@ -139,7 +173,7 @@ class _Reader:
         if not is_name or self.line[self.at + 1 : self.at + 4].lstrip(_BLANK)[:1] != ")":
             return False
         self.at = self.line.index(")", self.at) + 1
-        self.words = ["function", *name]
+        self.words = self.written = ["function", *name]
         self._keep_function()
         return True
 
@@ -170,32 +204,37 @@ class _Reader:
 
     def _groups(self) -> None:
         """What feeds a group feeds all in it."""
-        for word in self.words:
+        for word in self.words[2:] if self.words[:1] == ["function"] else self.words:
             if word in _OPEN_GROUPS:
                 self.groups.append(self.fed_by)
                 self.fed_by = self.before or self.fed_by
+                self.flow.append("(")
             elif word not in _IN_GROUPS:
                 break
         if self.words[:1] and self.words[0] in _CLOSE_GROUPS and self.groups:
             self.fed_by = self.groups.pop()
+            self.flow.append(")")
 
     def _finish(self, piped: bool) -> None:
         self._groups()
         words = _without_grammar(self.words)
         if words[:1] in (["for"], ["select"]) and words[2:3] == ["in"]:
             self.variables[words[1]] = _one_of(words[3:])
+        written = _without_grammar(self.written)
         if words[:1] and words[0] in _CLOSE_GROUPS:
-            words = []
+            words = written = []
         assigned = 0
-        while assigned < len(words) and _is_assignment(words[assigned]):
+        while assigned < len(words) and is_assignment(words[assigned]):
             assigned += 1
         self._assign(words[:assigned])
         words = words[assigned:]
         if words[:1] and words[0] in _DECLARING:
-            self._assign([word for word in words[1:] if _is_assignment(word)])
+            self._assign([word for word in words[1:] if is_assignment(word)])
+        simple = Simple(words, self.writes, self.reads, self.before or self.fed_by)
+        simple.folder, simple.written = self.folder, written
+        if written:
+            self.flow.append(simple)
         if words or self.writes:
-            simple = Simple(words, self.writes, self.reads, self.before or self.fed_by)
-            simple.folder = self.folder
             self.found.append(simple)
             self._take_note(simple)
             self.before = simple if piped else None
@@ -203,7 +242,7 @@ class _Reader:
             self.before = self.found[-1] if self.found else None  # of a group that ends here
         else:
             self.before = None
-        self.words, self.writes, self.reads = [], [], []
+        self.words, self.written, self.writes, self.reads = [], [], [], []
 
     def _take_note(self, simple: Simple) -> None:
         """Of what changes how the rest of the line is read."""
@@ -248,20 +287,23 @@ class _Reader:
                 self.words.append(word.replace("\x01", ""))
         if self.at == start:  # nothing taken: step over a sign we do not know
             self.at += 1
+        self.written.append(self.line[start : self.at])
         last = self.words[-1] if self.words else ""
         if (
             last.isdigit()
             and self.line[self.at : self.at + 1] in ("<", ">")
             and self.line[start : self.at] == last
         ):
-            self.words.pop()  # the descriptor of a redirection
+            del self.words[-1], self.written[-1]  # the descriptor of a redirection
 
     def _redirection(self) -> None:
-        sign = self.line[self.at]
-        if self.line.startswith(("<(", ">("), self.at):
+        start = self.at
+        sign = self.line[start]
+        if self.line.startswith(("<(", ">("), start):
             inner = self._bracketed(self.at + 1)
             self._inside(inner)
             self.words.append(DYNAMIC + ("<" if sign == "<" else ">"))
+            self.written.append(self.line[start : self.at])
             return
         for form in ("<<<", "<<-", "<<", "&>>", "&>", ">>", ">|", ">&", "<&", ">", "<"):
             if self.line.startswith(form, self.at):
@@ -274,6 +316,7 @@ class _Reader:
             self.waiting_documents.append((target, form == "<<-"))
         elif form == "<<<":
             self.reads.append(target)
+            self.written.append(self.line[start : self.at])
         elif ">" in form and not target.isdigit():
             self.writes.append(target)
 
@@ -442,6 +485,7 @@ class _Reader:
         nested.read()
         self.expanded = nested.expanded
         self.found += nested.found
+        self.flow += ["$(", *nested.flow, "$)"] if parameters is None else ["(", *nested.flow, ")"]
 
 
 _OPEN_GROUPS = ("{", "if", "while", "until", "for", "case", "select")
@@ -478,7 +522,7 @@ def _inside_of(before: str | None, folder: str) -> str:
 _LONGEST_PATH = 4096
 
 
-def _is_assignment(word: str) -> bool:
+def is_assignment(word: str) -> bool:
     name, found, _ = word.partition("=")
     return bool(found) and name.isidentifier()
 
@@ -518,7 +562,7 @@ LONGEST_COMMAND = 128 * 1024
 
 SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "fish", "ash")
 RUN_TEXT = (*SHELLS, "su", "script", "ssh", "flatpak-spawn")
-_WITH_ARGUMENT = {
+WRAPPERS = {
     "sudo": "ugpCDhRT",
     "doas": "uC",
     "env": "uSC",
@@ -550,6 +594,7 @@ _WITH_ARGUMENT = {
     "bunx": "p",
     "uvx": "p",
 }
+"""Programs that run another one, and their one-letter options that take a word."""
 _LONG_WITH_ARGUMENT = (
     *("--user", "--group", "--chdir", "--prompt", "--host", "--chroot", "--close-from", "--role", "--type"),
     *("--signal", "--kill-after", "--adjustment", "--class", "--classdata", "--unset", "--arg-file"),
@@ -570,14 +615,13 @@ _LONG_WITH_ARGUMENT = (
         "--directory",
     ),
 )
-_RUNNERS = {
+RUNNERS = {
     **dict.fromkeys(("uv", "poetry", "pipenv", "pdm", "hatch", "rye"), ("run",)),
     **dict.fromkeys(("bundle", "npm", "pnpm", "yarn", "mise"), ("exec", "x", "dlx")),
 }
 """Programs that run another one in their environment if told so by one of these words."""
 _BEFORE_THE_PROGRAM = ("timeout", "chroot", "flock")
 """Those that take a word of their own there."""
-"""Programs that run another one, and their one-letter options that take a word."""
 DEEPEST_TEXT = 6
 
 
@@ -620,13 +664,13 @@ def real_program(words: list[str]) -> tuple[list[str], bool]:
     fed = False
     while words:
         name = os.path.basename(words[0])
-        if words[1:2] and words[1] in _RUNNERS.get(name, ()):
+        if words[1:2] and words[1] in RUNNERS.get(name, ()):
             words = past_options(words[2:], "p")
             continue
-        if name not in _WITH_ARGUMENT:
+        if name not in WRAPPERS:
             return words, fed
         fed = fed or name in ("xargs", "parallel")
-        words = past_options(words[1:], _WITH_ARGUMENT[name])
+        words = past_options(words[1:], WRAPPERS[name])
         if name in _BEFORE_THE_PROGRAM and words:
             words = words[1:]
     return words, fed

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal
 
+from holdfast.base.command_line import DYNAMIC, RUNNERS, WRAPPERS, Simple, control_flow, is_assignment
 from holdfast.base.text import clipped, head_and_tail, one_line, same_command
 from holdfast.model.gathered import CheckKind, CommandUse, TestRun
 
@@ -194,32 +195,18 @@ _RED_LINE = re.compile(r"^error(?:\[E\d+\])?: |^\S+\.\w{1,4}:\d+:\d+: (?!warning
 # Behind a program that is not known to wait (`tmux`, `at`, `docker run`) only what was printed tells.
 
 _SHELL_SCANNED = 4000
-_DOCUMENT = re.compile(r"<<-?\s*(['\"]?)(\w{1,40})\1([^\n]*)\n.*?^\s*\2\s*$", re.DOTALL | re.MULTILINE)
-_SIGNS = re.compile(
-    r"'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.|\d*[<>]+&\d*-?|&>>?|\$?\{[^\s{}]*\}|&&|\|[|&]?|[;&\n()]+?"
-    r"|(?<!\S)#[^\n]*|(?<![^\s;&|(){}])(?:[{}!]|if|then|elif|else|fi|for|while|until|do|done|case|esac)(?=[\s;&|)]|\Z)",
-    re.DOTALL,
-)
-_OPENS = ("(", "{", "if", "for", "while", "until", "case")
-_CLOSES = (")", "}", "fi", "done", "esac")
-_BETWEEN = ("&&", "||", "|", "|&", "!", "then", "elif", "else", "do")
-_WORD = re.compile(r"(?:[^\s'\"\\]|\\.|'[^']*'|\"(?:\\.|[^\"\\])*\")+", re.DOTALL)
-_ASSIGNMENT = re.compile(r"\w+=")
 _REDIRECTED = re.compile(r"(?<![<>&\d])1?>>?\s*[^\s&>]|&>")
-_SHELLS = ("bash", "sh", "zsh", "dash", "ksh", "fish")
-_DEEPEST_SHELL = 3
 
 
 def _words_of(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_WAITING = _words_of(
-    ". arch asdf builtin bun bundle bunx bwrap caffeinate cargo chronic chrt command composer conda "
-    "corepack coverage dbus-run-session deno direnv doas doppler dotenv dotnet env eval exec faketime "
-    "firejail flock go gtimeout hatch ionice mamba micromamba mise nice nix nix-shell node nohup npm npx "
-    "op pdm perl php pipenv pipx pixi pnpm pnpx poetry pre-commit py pypy python ruby rye script setarch "
-    "source stdbuf strace sudo taskset time timeout unbuffer unshare uv uvx xargs xvfb-run yarn"
+_SENDING_OFF = _words_of("parallel run0 setsid systemd-run watch")
+_WAITING = (WRAPPERS.keys() | RUNNERS.keys()) - _SENDING_OFF | _words_of(
+    ". arch asdf bun bwrap cargo chrt composer conda corepack coverage dbus-run-session deno direnv doppler "
+    "dotenv dotnet eval faketime firejail go gtimeout mamba micromamba nix nix-shell node op perl php "
+    "pipx pixi pnpx pre-commit py pypy python ruby script setarch source taskset time xvfb-run"
 )
 """Programs that run another one, wait for it and end with its exit code."""
 _OTHER_WORK = _words_of(
@@ -248,9 +235,14 @@ _ASKS = re.compile(
 
 @dataclass(slots=True)
 class _Part:
-    """One program of a command line, as it is written."""
+    """One program of a command line."""
 
     text: str
+    """As it is written."""
+    words: list[str]
+    program: str
+    runs: bool
+    """It does not only set a variable."""
     is_awaited: bool = True
     is_lost: bool = False
     """Whether the line's exit code is that of a later program."""
@@ -259,90 +251,78 @@ class _Part:
 class _Line:
     """The programs that a shell would run, for which of them it would wait, and whose exit code counts."""
 
-    def __init__(self, command: str, depth: int = 0) -> None:
-        command = _DOCUMENT.sub(r"<<\2\3\n", command[:_SHELL_SCANNED])
+    def __init__(self, command: str) -> None:
         self.parts: list[_Part] = []
-        self._depth = depth
         self._lists = [0]  # where the list began that a `&` would send off, for each level
         self._waiting = ("", 0, 0)  # the sign that ended parts whose exit code is lost if another follows
-        begin = 0
-        for found in _SIGNS.finditer(command):
-            text = command[begin : found.start()].strip()
-            if _divides(found[0], text):
-                self._add(text)
-                self._ended_by(found[0])
-                begin = found.end()
-        self._add(command[begin:].strip())
+        self._put_in = (0, 0)  # the parts whose output the next one is given as words
+        for one in _flow_of(command):
+            if isinstance(one, str):
+                self._ended_by(one)
+            else:
+                self._add(_part_of(one))
         if _HANDS_BACK.match(self.parts[-1].text if self.parts else "") and (
             "PIPESTATUS" in command or "|" not in command
         ):
             for part in self.parts:
                 part.is_lost = False
 
-    def _add(self, text: str) -> None:
-        if not text:
-            return
+    def _add(self, part: _Part) -> None:
         sign, start, end = self._waiting
-        if sign and not (sign == "||" and _FAILS.match(text)) and not self._is_strict(sign):
-            for part in self.parts[start:end]:
-                part.is_lost = True
-        self._waiting = ("", 0, 0)
-        self.parts += _inside(text, self._depth)
+        if sign and not (sign == "||" and _FAILS.match(part.text)) and not self._is_strict(sign):
+            for before in self.parts[start:end]:
+                before.is_lost = True
+        if part.runs:
+            for before in self.parts[slice(*self._put_in)]:
+                before.is_lost = True
+        self._waiting, self._put_in = ("", 0, 0), (0, 0)
+        self.parts.append(part)
 
     def _is_strict(self, sign: str) -> bool:
         """Whether the shell was told to end where one fails."""
         told = [part.text for part in self.parts if part.text.startswith("set ")]
         if sign in ("|", "|&"):
             return any("pipefail" in text for text in told)
-        return sign in (";", "\n") and any(_ENDS_AT_ONCE.match(text) for text in told)
+        return sign in _ENDS_LIST and any(_ENDS_AT_ONCE.match(text) for text in told)
 
     def _ended_by(self, sign: str) -> None:
         lists, parts = self._lists, self.parts
-        if sign in _OPENS:
+        if sign in ("(", "$("):
             lists.append(len(parts))
-        elif sign in _CLOSES:
-            self._waiting = ("", 0, 0)
-            if len(lists) > 1:
-                lists.pop()
+        elif sign in (")", "$)"):
+            begin = lists.pop()
+            self._waiting, self._put_in = ("", 0, 0), (begin, len(parts)) if sign == "$)" else (0, 0)
         elif sign == "&":
             for part in parts[lists[-1] :]:
                 part.is_awaited = False
             lists[-1] = len(parts)
-        elif sign in (";", "\n", "|", "|&", "||"):
+        elif sign != "&&":
             self._waiting = (sign, lists[-1], len(parts)) if not self._waiting[0] else self._waiting
-            if sign in (";", "\n"):
+            if sign in _ENDS_LIST:
                 lists[-1] = len(parts)
 
 
-def _divides(sign: str, before: str) -> bool:
-    """Whether one program ends there: words of the grammar count only where a program may begin."""
-    if sign in ("&&", "||", "|", "|&", ";", "&", "\n", "(", ")") or sign[0] == "#":
-        return True
-    return not before and (sign in _OPENS or sign in _CLOSES or sign in _BETWEEN)
+_ENDS_LIST = (";", ";;", "\n")
 
 
-def _inside(text: str, depth: int) -> list[_Part]:
-    """What `bash -c` is told to run, in its place."""
-    words = _WORD.findall(text)
-    at = next((place for place, word in enumerate(words) if _program(word) in _SHELLS), len(words))
-    if depth < _DEEPEST_SHELL and all(_program(word) in _WAITING or _is_option(word) for word in words[:at]):
-        for place, word in enumerate(words[at + 1 : -1], at + 1):
-            if re.fullmatch(r"-\w*c", word):
-                return _Line(_unquoted(words[place + 1]), depth + 1).parts
-    return [_Part(text)]
+def _flow_of(command: str) -> list[Simple | str]:
+    try:
+        return control_flow(command[:_SHELL_SCANNED])
+    except RecursionError:
+        return []  # nobody writes tests that deep
 
 
-def _is_option(word: str) -> bool:
-    return word.startswith("-") or _ASSIGNMENT.match(word) is not None or word[:1].isdigit()
-
-
-def _unquoted(word: str) -> str:
-    return word[1:-1] if len(word) > 1 and word[0] == word[-1] and word[0] in "'\"" else word
+def _part_of(simple: Simple) -> _Part:
+    words = simple.written
+    while len(words) > 1 and is_assignment(words[0]):
+        words = words[1:]
+    program = _program((simple.words or words)[0])
+    return _Part(one_line(" ".join(simple.written)), words, program, bool(simple.words))
 
 
 def _program(word: str) -> str:
     """`.venv/bin/python3.12` is `python`."""
-    name = re.split(r"[/\\]", _unquoted(word))[-1]
+    name = re.split(r"[/\\]", word)[-1]
     return re.sub(r"[\d.]+$|\.(?:exe|cmd|sh)$", "", name) or name
 
 
@@ -351,20 +331,16 @@ _Way = Literal["", "awaited", "handed on", "sent off"]
 
 def _way_of(part: _Part, check: re.Pattern[str]) -> _Way:
     """How the part runs what the pattern names; not at all where it only names it."""
-    text = one_line(part.text)
-    words = _WORD.findall(text)
-    while len(words) > 1 and _ASSIGNMENT.match(words[0]):
-        del words[0]
-    if not words or _ASKS.search(text):
+    if _ASKS.search(part.text):
         return ""
-    program = _program(words[0])
-    line = " ".join((program, *words[1:]))
+    program = part.program
+    line = one_line(" ".join((program, *part.words[1:])))
     found = check.search(line)
     if found is None or program in _OTHER_WORK or _is_only_named(program, line[: found.start()], found[0]):
         return ""
     if not part.is_awaited:
         return "sent off"
-    return "awaited" if found.start() == 0 or program in _WAITING or program[0] == "$" else "handed on"
+    return "awaited" if found.start() == 0 or program in _WAITING or DYNAMIC in program else "handed on"
 
 
 def _is_only_named(program: str, before: str, named: str) -> bool:
@@ -441,12 +417,13 @@ def _told_of(part: _Part, parts: list[_Part]) -> _Told | None:
 
 def _is_all_sent_off(command: str) -> bool:
     """Whether nothing that the shell waited for says how it went."""
-    parts = _Line(command).parts if "&" in command else []
+    parts = _Line(command).parts if _SENDS_OFF.search(command) else []
     return any(not part.is_awaited for part in parts) and all(
         not part.is_awaited or _IDLE.match(part.text) for part in parts
     )
 
 
+_SENDS_OFF = re.compile(r"(?<![&|<>])&(?![&>])")
 _TELLS_EXIT = re.compile(
     r"echo\s+[\"']?([^$\"'`\\]*)(\$\?|\$\{PIPESTATUS(?:\[0\])?\}|\$\{pipestatus\[1\]\})([^$\"'`\\]*)[\"']?"
 )
@@ -586,7 +563,7 @@ def _only_started(command: str, output: str) -> bool:
 
 def _only_asks(command: str) -> bool:
     names_check = any(pattern.search(command, 0, _SHELL_SCANNED) for _, pattern in _CHECKS)
-    return names_check and any(_ASKS.search(one_line(part.text)) for part in _Line(command).parts)
+    return names_check and any(_ASKS.search(part.text) for part in _Line(command).parts)
 
 
 @dataclass(frozen=True, slots=True)
