@@ -362,6 +362,13 @@ LEAKS: dict[str, str] = {
     "kv stores": "aws ssm put-parameter --name /app/db_password --value @S2 --type SecureString¦az keyvault secret set --vault-name v --name n --value @S2¦gcloud secrets versions add x --data-file=- <<< @S2¦echo -n @S2 | gcloud secrets create x --data-file=-¦echo '@S2' | docker secret create db -¦pass insert -m x <<< @S2¦security add-generic-password -a a -s s -w @S2¦secret-tool store --label x <<< @S2",
     "URLs": "ws://h/?token=@T",
     "misc files": "<Pass encoding=\"base64\">@E</Pass>¦'hash_salt' = '@V'¦$settings['hash_salt'] = '@V';",
+    # A fourth, of what has no name beside it.
+    "calls": 'pymysql.connect("db.corp", "root", "@P", "shop")¦new PDO($dsn, \'root\', \'@P\', $options)¦mysqli_connect("localhost", "root", "@P", "x");¦oci_connect(\'scott\', \'@P\', \'db/XE\')¦DBI->connect("dbi:Pg:dbname=x", "app", "@P")¦ssh.connect("10.0.0.9", 22, "deploy", "@P")¦new Sequelize(\'shop\', \'root\', \'@P\', { dialect: \'mysql\' })¦psycopg2.connect(\n    "host",\n    "app",\n    "@P",\n)',
+    "logins": 'l.simple_bind_s("cn=admin,dc=x,dc=org", "@P")¦ldap_bind($ds, "cn=admin,dc=x", "@P");¦smtp.PlainAuth("", "me@¬corp.org", "@P", "smtp.corp.net")¦ftp_login($conn, "deploy", "@P");¦client.username_pw_set("dev1", "@P")¦imap_open("{mail:993}INBOX", "bob", "@P")¦req.basic_auth("svc", Some("@P"))¦AuthTokens.basic("neo4j", "@P")¦redis.auth("@P")¦UsmUserData("usr", "@P", "@S7")¦WiFi.begin("HomeNet", "@P");¦new PasswordAuthentication("bob", "@P".toCharArray())',
+    "CSV": 'user,password,email\nbob,@P,bob@¬x.org\nann,@P,a@¬x.org¦name;login;passwort;rolle\nBob;bob;@P;admin¦username\tpassword\nbob\t@P\n¦"name","url","username","password"\n"x","https://x.org","bob","@P"¦id,email,api_key,created\n1,a@¬b.c,@T,2024-01-01¦login_uri,login_username,login_password,login_totp\nhttps://a,bob,@P,¦User name,Access key ID,Secret access key\nbob,AKx,@B',
+    "tables": "| user | password |\n|---|---|\n| bob | @P |¦| Service | User | Password |\n| --- | --- | --- |\n| db | app | `@P` |\n| mq | rabbit | @P |¦ id | username | password  \n----+----------+-----------\n  1 | bob      | @P¦x-1  | +----+------+\nx-1  | | id | password     |\nx-1  | +----+------+\nx-1  | |  1 | @P |¦USER      PASSWORD        ROLE\nbob       @P   admin¦       user      password\n0  reporting  @P¦┌────┬────┐\n│ user │ password │\n├────┼────┤\n│ bob │ @P │¦> select name, password from users;\nbob|@P",
+    "net user": 'net user bob @P /add¦NET USER svc "@P" /ADD¦net user bob @P',
+    "signs that nobody sees": 'pass\u200bword=@P¦p\u200ca\u200css\u2060word: @P¦password:\u00a0@P¦pass\\u200bword=@S7¦api\u00ad_key = "@T"¦pass&shy;word: @S7¦password:&nbsp;@S7¦`gh\u200b~p_@36`',
 }
 
 
@@ -852,6 +859,39 @@ price：12，token：3
 &#97;&#98;2 are letters
 K@20 and 5@20
 5H@10 L@30
+socket.connect("tcp://10.0.0.1:5555", "v2.1")
+signal.connect("notify::visible-2", "on_change2")
+connect("db2.corp.net", "app", "shop_prod2", charset="utf8mb4")
+new PDO("mysql:host=db2;dbname=x2", "root", "")
+conn = connect(host, user, os.environ["DB_PASS2"], "app2")
+root.bind("<Key-1>", "do_it2")
+app.login("bob2", password)
+self.client.login(username="bob2", password=pw)
+ldap_bind($ds, "cn=admin2,dc=x", $password);
+l.simple_bind_s("cn=admin,dc=x", getpass())
+smtp.PlainAuth("", user, pass, "smtp.gmail2.com")
+open("a2.txt", "rb2")
+Client.start("worker-2", "queue2")
+redis.auth("${REDIS_PASS2}")
+redis.auth("<password-2>")
+net user bob2 /delete
+net user administrator /active:yes
+der Netuser user 2x ist da
+a\u200bb2 and c\u200dd3
+price:\u00a012\u00a0EUR
+id,token,pos\n1,hello,NOUN\n2,covid19,NOUN
+model,tokens,cost\ngpt-4o,128000,0.5
+name,password_policy,token_ttl\nauth,strong2,3600
+| Field | Password | Note |\n|---|---|---|\n| a2 | required | must have 12 |
+user, password, and token are needed\nin line 2, or line2, of it
+import (\n    user, password, token,\n    Abc12345, Def12345, Ghi12345,\n)
+key,value,time\nabc12345,def12345,2024-01-01
+NAME    TOKEN    AGE\nci      <none>   3d2h
+<input name="password" placeholder="Password" autoComplete="current-password" />
+password = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:db"
+PGPASSWORD="$DB_PASS2X" psql
+System.Web, Version=4.0.0.0, PublicKeyToken=b03f5f7f11d50a3a
+SMTP_PASS=\nSMTP_HOST=vault2.internal
 """
 
 

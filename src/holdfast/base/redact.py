@@ -24,12 +24,18 @@ from functools import cache
 from itertools import chain
 
 from holdfast.base.secret_forms import (
+    AUTH_LOGIN,
+    SECOND,
     before_hosts,
+    below_headers,
+    in_calls,
     in_context,
     in_english,
     in_latin,
     in_plain_signs,
+    in_sight,
     inserted,
+    is_second,
     on_command_lines,
     places_of_escapes,
     with_alias,
@@ -59,11 +65,13 @@ _CUT = "\x1a"
 
 def redact(text: str) -> tuple[str, Counter[str]]:
     """The text without its secrets, and how many of each kind were taken out."""
-    data = _as_bytes(text)
+    bare, place = in_sight(text)
+    data = _as_bytes(bare)
     found: Counter[str] = Counter()
     pieces: list[str] = []
     done = 0
-    for start, end, kind in sorted(_visible_commands_left(data), key=lambda one: (one[0], -one[1])):
+    for first, last, kind in sorted(_visible_commands_left(data), key=lambda one: (one[0], -one[1])):
+        start, end = place(first), place(last - 1) + 1
         if start < done:
             continue  # inside one that is taken out already
         pieces += (text[done:start], f"[redacted:{kind}]")
@@ -91,12 +99,12 @@ def _secrets(data: bytes) -> Iterator[Found]:
     yield from _named(data, lowered)
     for start, end in places_of_escapes(lowered):
         plain, before = in_plain_signs(data[start:end])
-        again = (_named(plain, plain.lower()), _in_headers(plain, plain.lower()))
+        again = (_named(plain, plain.lower()), _in_headers(plain, plain.lower()), _vendor_words(plain))
         for one, other, kind in chain.from_iterable(again):
             yield start + before(one), start + before(other), kind
     yield from _pairs(data, lowered)
     yield from _in_headers(data, lowered)
-    yield from _logins(data, lowered)
+    yield from in_calls(data, lowered)
     yield from on_command_lines(data, lowered)
     yield from inserted(data, lowered)
 
@@ -430,7 +438,7 @@ _BELOW = (
 )
 _AFTER_NAME = (
     r"(?P<tail>[a-z0-9_.-]{0,24})"
-    r"(?P<close>\\{0,15}[\"'\]\x60]{0,2})\*{0,2}(?:"
+    r"(?P<close>\\{0,15}[\"'\]\x60]{0,2})(?:\*{0,2}(?:"
     r"(?:\sfor\s[a-z .'-]{1,30}?)?\s{1,3}(?:(?:was )?(?:changed|set|reset) to|is generated for [^\s:]{1,40}:|is|was|ist|to)(?P<colon>:?)\s"
     r"|(?:\s{0,3}(?P<type>:{1,2}\s{0,2}[&']{0,2}(?:static\s)?[a-z_.]{1,30}(?:\s?\|\s?[a-z]{1,10})?|\[[0-9a-z_]{0,16}\])|\sas\s[a-z.]{1,20})\s{0,3}=(?!=)[ \t]{0,3}"
     # `fill("#password", …)` in the ways that drive a browser, and what an argument is without one.
@@ -447,6 +455,7 @@ _AFTER_NAME = (
     rf"|\s{{0,3}}\{{(?:{_GAP}(?:type|description|sensitive)\s{{0,8}}=[^\n\\]{{1,60}}){{0,3}}{_GAP}default\s{{0,3}}=\s{{0,3}}"
     r"|\s{1,3}(?:[05-9]\s|plaintext )?)"
     r"(?P<open>[bfrun@]?\\{0,15}[\"'\x60]|(?=[^\s\"'\\,;(){}<>\[\]|\x60]{4}|[a-z]{3} )(?![0-9]{1,5}[,}\s]))(?=[^\s\"'\\,;(){}<>\[\]|\x60])"
+    r"|(?P<column>(?=[ *]{0,40}(?:[,;|\t\r\n]|\\{1,15}(?:[tnr]|u25)|$)|  | from )))"
 )
 _BARE = re.compile(rb"[^\s\"'\\,;(){}<>\[\]\x60\x1a]{1,400}")
 _QUOTED = re.compile(rb"[^\"'\x60\\\r\n]{1,400}")
@@ -464,9 +473,13 @@ def _named_patterns() -> tuple[re.Pattern[bytes], ...]:
 def _named(data: bytes, lowered: bytes) -> Iterator[Found]:
     for pattern in _named_patterns():
         match = pattern.search(lowered)
+        read = 0
         while match:
             start = match.end()
-            found = _value_of(data, match)
+            found = None if match["column"] is not None else _value_of(data, match)
+            if not found and match.start() >= read:
+                below, read = below_headers(data, match.end("tail"))
+                yield from below
             if found:
                 yield (*found, "assigned-secret")
                 start = found[1]
@@ -504,9 +517,9 @@ def _value_of(data: bytes, match: re.Match[bytes]) -> Span | None:
     end = _end_of_quoted(data, start, match["open"]) if quoted else _end_of_bare(data, start)
     value = data[start:end]
     if match["sep"] == b"(" and name.lower().endswith((b"credential", b"credentials")):
-        second = _SECOND.match(data, start)
+        second = SECOND.match(data, start)
         if second:
-            return second.span("secret") if _is_second(second["secret"]) else None
+            return second.span("secret") if is_second(second["secret"]) else None
     if (is_list or match["sep"] == b"or" or match["xml"] is not None) and not _is_loose(value):
         return None
     if (match["below"] or match["title"]) and not (
@@ -538,12 +551,15 @@ def _is_alone(data: bytes, value: bytes, end: int, quoted: bool) -> bool:
     """Below a name stand other things, too: the next statement, the first word of a text."""
     if quoted:
         return True
+    if _NEXT_NAME.match(value):
+        return False
     end += data[end : end + 1] == b"!"
     rest = data[end : end + 2]
     is_last = rest[:1] in (b"", b"\n", b"\r", b'"') or rest in (b"\\n", b"\\r", b'\\"', b"\\\\")
     return is_last and (is_random(value, 8) or is_mixed_case(value) or _is_made_up(value))
 
 
+_NEXT_NAME = re.compile(rb"[A-Za-z_][A-Za-z0-9_.-]{1,60}[=:](?!=?$)")
 _MADE_UP = re.compile(rb"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=[^_-]*[_-])[\w-]{4,60}\d\d")
 
 
@@ -591,10 +607,13 @@ def _is_call(data: bytes, match: re.Match[bytes], name: bytes, end: int) -> bool
     if sep == b"(":
         is_taker = b"set" in name.lower() or _is_wrapped(data[match.end() : end], name)
         return not (quoted and is_taker)
-    is_template = quoted and b"{" in data[match.end() : end] and b"}" in data[match.end() : end]
+    value = data[match.end() : end]
+    is_attribute = not quoted and _OPENS_ATTRIBUTE.match(data, end - 1) is not None
+    is_template = is_attribute or (quoted and b"{" in value and b"}" in value)
     return is_template or (not quoted and data[end : end + 1] in (b"(", b"["))
 
 
+_OPENS_ATTRIBUTE = re.compile(rb"(?<!=)=(?:\\{0,15}[\"']|\{)")
 _ASKS = (b"get", b"fetch", b"read", b"find", b"load", b"has", b"is", b"check", b"test", b"parse")
 
 
@@ -713,41 +732,6 @@ _NAME_IN_TAG = re.compile(
     rb"\\{0,15}[\"'] (?:where )?(?:name|key) ?= ?\\{0,15}[\"'](?P<name>[A-Za-z0-9_.-]{3,60})\\{0,15}[\"']",
     re.IGNORECASE,
 )
-_SECOND_OF_TWO = (
-    rb"[^\"'\\\s]{1,80}\\{0,15}[\"'],\s{0,2}\\{0,15}[\"'](?P<secret>[^\"'\\\s]{6,200})\\{0,15}[\"']"
-)
-_LOGIN = (
-    # `auth=("user", "password")`, `login("user", "password")`: in brackets, the second of two strings.
-    rb"[a-z_]{0,20}\s{0,2}[:=]?\s{0,2}[(\[]\s{0,2}(?:\$?[a-z_.]{1,40},\s{0,2}){0,2}\\{0,15}[\"']"
-    + _SECOND_OF_TWO
-)
-_AUTH_LOGIN = re.compile(rb"auth(?!or)" + _LOGIN)
-_LOGINS = tuple(
-    re.compile(begin + _LOGIN + end)
-    for begin, end in (
-        (rb"getconnection", b""),
-        (
-            rb"gin(?<=login)(?:(?:(?<=vault login)|(?<=wandb login)|(?<=cargo login)) (?:token=)?(?P<token>[a-z0-9._-]{20,200})|",
-            rb")",
-        ),
-    )
-)
-
-
-def _logins(data: bytes, lowered: bytes) -> Iterator[Found]:
-    for pattern in _LOGINS:
-        for match in pattern.finditer(lowered):
-            start, end = match.span(match.lastgroup or "secret")
-            if _is_second(data[start:end]):
-                yield start, end, "assigned-secret"
-
-
-_SECOND = re.compile(_SECOND_OF_TWO)
-
-
-def _is_second(value: bytes) -> bool:
-    return looks_secret(value, "password", True, False, b"") and not is_slug(value)
-
 
 # Headers.
 
@@ -816,7 +800,7 @@ def _starts(lowered: bytes, word: bytes, rare: int) -> Iterator[int]:
 
 def _other_auth(data: bytes, lowered: bytes, at: int) -> Iterator[Found]:
     named = _AUTH_NAME.match(lowered, at)
-    value = _value_of(data, named) if named else None
+    value = _value_of(data, named) if named and named["column"] is None else None
     if value:
         yield (*value, "assigned-secret")
     match = _DOCKER_AUTH.match(data, at)
@@ -825,8 +809,8 @@ def _other_auth(data: bytes, lowered: bytes, at: int) -> Iterator[Found]:
     match = _AFTER_AUTH.match(data, at)
     if match and has_mix(match["secret"]):
         yield (*match.span("secret"), "basic-auth")
-    match = _AUTH_LOGIN.match(lowered, at)
-    if match and _is_second(data[match.start("secret") : match.end("secret")]):
+    match = AUTH_LOGIN.match(lowered, at)
+    if match and is_second(data[match.start("secret") : match.end("secret")]):
         yield (*match.span("secret"), "assigned-secret")
 
 

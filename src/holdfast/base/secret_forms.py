@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from functools import cache
 
-from holdfast.base.secret_rules import ALIKE, NEAR
+from holdfast.base.secret_rules import ALIKE, INVISIBLE, NEAR
 from holdfast.base.secret_values import (
     PLAIN_WORDS,
     every,
@@ -17,6 +17,7 @@ from holdfast.base.secret_values import (
     is_mixed_case,
     is_placeholder,
     is_random,
+    is_slug,
     looks_secret,
 )
 
@@ -137,6 +138,16 @@ _COMMANDS = (
         re.compile(
             rb"(?i)(?<=identi)fied (?:with [a-z0-9_]{1,40} )?by (?:password )?"
             rb"(?:\\{0,15}['\"](?=[^'\"\\\s]{4,200}\\{0,15}['\"])|(?=[^'\"\\\s;]{8,60}(?:;| using | default )))(?P<secret>[^'\"\\\s;]{4,200})"
+        ),
+    ),
+    (  # `net user name … /add`
+        b"t user ",
+        re.compile(rb"(?i)(?<=ne)t user \\{0,15}[\"']?[^\s\"'/]{1,40} \\{0,15}[\"']?(?!/)" + _IN_COMMAND),
+    ),
+    (
+        b"gin ",
+        re.compile(
+            rb"(?i)(?:(?<=vault lo)|(?<=wandb lo)|(?<=cargo lo))gin (?:token=)?(?P<secret>[a-z0-9._-]{20,200})"
         ),
     ),
     (b"/p:", re.compile(rb"(?<=\s)/p:[\"']?" + _IN_COMMAND)),
@@ -318,6 +329,211 @@ def _is_argument(value: bytes) -> bool:
     )
 
 
+# ── arguments of calls ────────────────────────────────────────────────────────────────────────────
+
+_SECOND_OF_TWO = (
+    rb"[^\"'\\\s]{1,80}\\{0,15}[\"'],\s{0,2}\\{0,15}[\"'](?P<secret>[^\"'\\\s]{6,200})\\{0,15}[\"']"
+)
+SECOND = re.compile(_SECOND_OF_TWO)
+AUTH_LOGIN = re.compile(
+    # `auth=("user", "password")`: in brackets, the second of two strings.
+    rb"auth(?!or)[a-z_]{0,20}\s{0,2}[:=]?\s{0,2}[(\[]\s{0,2}(?:\$?[a-z_.]{1,40},\s{0,2}){0,2}\\{0,15}[\"']"
+    + _SECOND_OF_TWO
+)
+_CALL = re.compile(
+    # The ends of the names below, all as long: so the engine reads them backwards in one step.
+    rb"\((?<=(?:nect|tion|ogin|ogon|g_in|g_on|n_in|gnin|user|auth|cate|asic|bind|nd_s|[\s\\]pdo|sqli|lize|ials|tial|word|open"
+    rb"|tart|egin|ddap|_set|iver|dial|data)\()"
+)
+_LOGS_IN = re.compile(
+    rb"(?:log_?[io]n|sign_?in|log_?in_?user|auth|authenticat(?:e|ion)|(?:auth|credentials?|tokens|feature)[.:]{1,2}basic|bind(?:_s)?|credentials?"
+    rb"|pw_set|(?:create|add)_?user|usmuserdata|ssh2_auth_password|getconnection|(?:imap_|imaps?\.|s?ftps?[.:]{1,2})open)$"
+)
+_CONNECTS = re.compile(
+    rb"(?:connect(?:ion)?|pdo|mysqli|sequelize|driver|dial|wifi(?:multi)?\.(?:begin|addap)|(?:smtp|ssh|sftp|scp|imap|pop3?)[.:]{1,2}start)$"
+)
+_TAKES_ONE = re.compile(rb"(?:redis|client|conn|r|rdb|jedis|db)(?:\.|->)auth$|communitydata$")
+_MOST_ARGUMENTS = 7
+_GAP = rb"(?:\s|\\{1,15}[nrt]){0,30}"
+_ONE = re.compile(
+    _GAP
+    + rb"(?:(?P<name>[A-Za-z_]{1,24}\s?[=:]\s?)?(?:[A-Za-z:.]{0,24}\()?[bfru@$]?\\{0,15}[\"'\x60](?P<secret>[^\"'\x60\\\r\n]{0,200})\\{0,15}[\"'\x60]\)?(?:\.[A-Za-z_]{1,20}\(\))?"
+    rb"|[^,\"'\x60()\r\n\\]{0,80}(?:\([^()\"'\r\n]{0,60}\))?)" + _GAP + rb"(?P<next>[,)])"
+)
+
+
+def in_calls(data: bytes, lowered: bytes) -> Iterator[Found]:
+    """`connect("host", "user", "…")`, `login(user, "…")`: a password by its place among the arguments."""
+    for call in _CALL.finditer(lowered):
+        before = lowered[max(0, call.start() - 32) : call.start()]
+        if _LOGS_IN.search(before):
+            alone = _TAKES_ONE.search(before) is not None
+            yield from _among_arguments(data, call.end(), 0 if alone else 1, is_second)
+        elif _CONNECTS.search(before) or _TAKES_ONE.search(before):
+            yield from _among_arguments(data, call.end(), b"data" not in before[-4:], _is_made_password)
+
+
+def _among_arguments(data: bytes, at: int, first: int, is_secret: Callable[[bytes], bool]) -> Iterator[Found]:
+    for number in range(_MOST_ARGUMENTS):
+        one = _ONE.match(data, at)
+        if one is None:
+            return
+        value = one["secret"]
+        if number >= first and value and not one["name"] and is_secret(value):
+            yield (*one.span("secret"), "assigned-secret")
+        if one["next"] == b")":
+            return
+        at = one.end()
+
+
+_HOST_OR_NAME = re.compile(
+    rb"[a-z0-9-]{1,60}(?:\.[a-z0-9-]{1,60}){1,6}(?::[0-9]{1,5})?|[a-z]{1,6}=[^\s=]{1,80},.*|[\w.+-]{1,64}@[\w-]{1,60}\.[\w.-]{2,60}"
+)
+
+
+def is_second(value: bytes) -> bool:
+    """What a login takes second: no host, no name of a directory, no address of a mail."""
+    return (
+        looks_secret(value, "password", True, False, b"")
+        and not is_slug(value)
+        and not _HOST_OR_NAME.fullmatch(value)
+    )
+
+
+def _is_made_password(value: bytes) -> bool:
+    """Where a host, a database or a character set may stand as well: more than small letters and digits."""
+    return (
+        is_second(value)
+        and len(value) >= 8
+        and bool(_DIGIT.search(value))
+        and (bool(_SIGN.search(value)) or (value.lower() != value != value.upper()))
+        and b" " not in value
+    )
+
+
+_DIGIT = re.compile(rb"[0-9]")
+_SIGN = re.compile(rb"[!#$%^&*?@+~]")
+
+
+# ── tables ────────────────────────────────────────────────────────────────────────────────────────
+
+# Below a header that names it: CSV, Markdown, what databases print. Each line is read once.
+
+_NEW_LINE = re.compile(rb"\r?\n|\\{1,15}(?:r\\{1,15})?n")
+_LONGEST_ROW = 600
+_MOST_ROWS = 2_000
+_ENDS_CELL = re.compile(
+    rb"[\"'\x60* ]{0,40}(?:[,;|\t\r\n]|\\{1,15}(?:[tnr]|u25)|\\{0,15}\"(?:[,;\s\\]|$)|$)|  |[a-z, _]{0,80} from ",
+    re.IGNORECASE,
+)
+_HEADER = re.compile(rb"[A-Za-z?#][A-Za-z0-9 ?_.#/-]{0,40}|")
+_RULE = re.compile(rb"[-=]{3}|\?{4}|(?:\\{1,15}u25..){3}|^\s*$")
+_QUERY = re.compile(rb"(?i)select ([a-z_., ]{3,200}?) from ")
+_BETWEEN_CELLS = tuple(
+    map(re.compile, (rb"\t|\\{1,15}t", rb"\||\\{1,15}u25(?:02|03|51)", rb";", rb",", rb" {2,}"))
+)
+_ROW_OF_WORDS = re.compile(rb" +")
+_FRAME = b" \t\"'\x60*\\>"
+
+
+def below_headers(data: bytes, at: int) -> tuple[list[Found], int]:
+    """What stands in the columns that the line around `at` names, and how far this was read."""
+    if not _ENDS_CELL.match(data, at):
+        return [], at
+    start, end = _line_around(data, at)
+    first = _NEW_LINE.match(data, end)
+    if first is None:
+        return [], end
+    start, _ = _inside_string(data, start, end, first)
+    query = _QUERY.search(data, start, end)
+    for sign in _BETWEEN_CELLS[1:2] if query else _BETWEEN_CELLS:
+        cells = _cells(data, *query.span(1), _BETWEEN_CELLS[3]) if query else _cells(data, start, end, sign)
+        names = [data[one:other] for one, other in cells]
+        columns = {at: name for at, name in enumerate(names) if family_of(name) and name.lower() != b"key"}
+        is_code = names[-1:] == [b""] and sign is _BETWEEN_CELLS[3]  # `user, password,` of a list
+        if columns and len(names) > 1 and not is_code and all(map(_HEADER.fullmatch, names[1:])):
+            return _in_columns(data, first, sign, columns, len(names))
+    return [], end
+
+
+def _line_around(data: bytes, at: int) -> Span:
+    low = max(0, at - _LONGEST_ROW)
+    start = max(data.rfind(b"\n", low, at) + 1, low)
+    escaped = data.rfind(b"\\n", start, at)
+    end = _NEW_LINE.search(data, at, at + _LONGEST_ROW)
+    return escaped + 2 if escaped >= 0 else start, end.start() if end else min(at + _LONGEST_ROW, len(data))
+
+
+def _inside_string(data: bytes, start: int, end: int, new_line: re.Match[bytes]) -> Span:
+    """Where lines end with `\\n`, a quote with fewer backslashes is the one of the string around them."""
+    depth = new_line[0].count(b"\\")
+    for quote in _QUOTES.finditer(data, start, end) if depth else ():
+        if len(quote[1]) < depth:
+            if new_line.end() <= quote.start():
+                return start, quote.start()
+            start = quote.end()
+    return start, end
+
+
+_QUOTES = re.compile(rb"(\\*)\"")
+
+
+def _cells(data: bytes, start: int, end: int, sign: re.Pattern[bytes]) -> list[Span]:
+    """Without what frames them. A sign between quotes ends none."""
+    if sign.pattern.startswith(b" "):
+        start += len(data[start:end]) - len(data[start:end].lstrip(_FRAME))
+    cells: list[Span] = []
+    at, quotes = start, 0
+    for mark in (*sign.finditer(data, start, end), None):
+        other = mark.start() if mark else end
+        quotes = data.count(b'"', at, other)
+        if mark and quotes % 2:
+            continue
+        inner = data[at:other]
+        one = at + len(inner) - len(inner.lstrip(_FRAME))
+        cells.append((one, max(one, at + len(inner.rstrip(_FRAME)))))
+        at = mark.end() if mark else end
+    return cells
+
+
+def _in_columns(
+    data: bytes, first: re.Match[bytes], sign: re.Pattern[bytes], columns: dict[int, bytes], width: int
+) -> tuple[list[Found], int]:
+    found: list[Found] = []
+    at = first.end()
+    for _ in range(_MOST_ROWS):
+        new_line = _NEW_LINE.search(data, at, at + _LONGEST_ROW)
+        end = new_line.start() if new_line else min(len(data), at + _LONGEST_ROW)
+        _, end = _inside_string(data, at, end, first)
+        if not _RULE.search(data, at, end):
+            cells = _cells(data, at, end, sign)
+            if len(cells) < width and sign.pattern.startswith(b" "):
+                cells = _cells(data, at, end, _ROW_OF_WORDS)
+            more = len(cells) - width
+            if not 0 <= more <= 1:
+                break
+            for number, name in columns.items():
+                one, other = cells[number + more]
+                if _is_cell(data[one:other], name):
+                    found.append((one, other, "assigned-secret"))
+        if new_line is None:
+            break
+        at = new_line.end()
+    return found, at
+
+
+_WORD_AND_DIGITS = re.compile(rb"[A-Za-z]{3,}[0-9]{2,}")
+
+
+def _is_cell(value: bytes, name: bytes) -> bool:
+    family = family_of(name)
+    if not looks_secret(value, family, True, False, name) or is_slug(value) or _HOST_OR_NAME.fullmatch(value):
+        return False
+    if family == "password":
+        return bool(_DIGIT.search(value) or _SIGN.search(value))
+    return len(value) >= 12 and (is_mixed_case(value) or len(_DIGIT.findall(value)) > 1)
+
+
 # ── other languages, and escapes ──────────────────────────────────────────────────────────────────
 
 # Names in other languages and signs that were escaped, told as the rules of redaction know them. What is put in
@@ -336,6 +552,17 @@ _ENGLISH: dict[str, tuple[tuple[str, str], ...]] = {
     "ẩ": (("mật khẩu", "password"), ("Mật khẩu", "password")),
 }
 """By a letter of theirs that is looked for first, fast where its low byte is no letter: the name, and one that is known."""
+
+
+_INVISIBLE = re.compile(f"[{INVISIBLE}]")
+
+
+def in_sight(text: str) -> tuple[str, Callable[[int], int]]:
+    """The text without what nobody sees, and where a place of it was before."""
+    if text.isascii() or not any(sign in text for sign in INVISIBLE):
+        return text, lambda at: at
+    places = [match.start() - number for number, match in enumerate(_INVISIBLE.finditer(text))]
+    return _INVISIBLE.sub("", text), lambda at: at + bisect_right(places, at)
 
 
 def in_english(text: str) -> str:
@@ -359,7 +586,7 @@ def in_latin(text: str, data: bytes) -> bytes:
     return bytes(changed)
 
 
-_BESIDE_LETTER = re.compile(rb"\?(?:(?<=[A-Za-z0-9_?]\?)|(?=[A-Za-z0-9_? ]))")
+_BESIDE_LETTER = re.compile(rb"\?(?:(?<=[A-Za-z0-9_? ]\?)|(?=[A-Za-z0-9_? ]))")
 
 
 _FOREIGN = re.compile(rb"(?i)kennwort|wachtwoord|(?<![a-z])(?:senha|mdp|clave)(?![a-z])|contrase(?:na|nha)")
@@ -371,8 +598,10 @@ _TELLS = (
     # Each is searched for by letters that rarely stand next to each other.
     *(
         rb"%(?:22|3[ad]|6[1-9a-f]|7[0-9a])",
-        rb"&(?:quot|apos|#)",
-        rb"u00(?:2[27]|3[ad]|1b|[4-7])",
+        rb"&(?:quot|apos|#|nbsp|shy|zw)",
+        rb"u00(?:2[27]|3[ad]|1b|[4-7]|a[0d])",
+        rb"u20(?:0[b-f]|6[0-4])",
+        rb"feff(?<=ufeff)",
     ),
     *(
         rb"wo(?:rt(?<=kennwort)|ord(?<=wachtwoord))",
@@ -380,7 +609,12 @@ _TELLS = (
         rb"contrasen",
     ),
 )
-_SIGNS = {b"22": b'"', b"quot": b'"', b"#34": b'"', b"#x22": b'"', b"3a": b":", b"3d": b"=", b"20": b" "}
+_SIGNS = {
+    **dict.fromkeys((b"22", b"quot", b"#34", b"#x22"), b'"'),
+    b"3a": b":",
+    b"3d": b"=",
+    b"20": b" ",
+}
 _AROUND = 100, 400
 
 
@@ -407,7 +641,8 @@ def places_of_escapes(lowered: bytes) -> Iterator[tuple[int, int]]:
 
 
 _LETTER = re.compile(
-    rb"(?i)(?:\\{1,15}(?:u00|x)|%)(?P<hex>[46][1-9a-f]|[57][0-9a]|5f|2d)|&#(?:x(?P<also>[46][1-9a-f]|[57][0-9a]|5f)|(?P<number>[0-9]{2,3}));"
+    rb"(?i)(?P<space>\\{1,15}u00a0|&(?:nbsp|#160|#xa0);)|\\{1,15}u(?:00ad|200[b-f]|206[0-4]|feff)|&(?:shy|zwn?j|zerowidthspace|#(?:173|820[3-7]|8288|x(?:ad|200[b-f]|2060)));"
+    rb"|(?:\\{1,15}(?:u00|x)|%)(?P<hex>[46][1-9a-f]|[57][0-9a]|5f|2d)|&#(?:x(?P<also>[46][1-9a-f]|[57][0-9a]|5f)|(?P<number>[0-9]{2,3}));"
 )
 
 
@@ -417,12 +652,22 @@ def in_plain_signs(data: bytes) -> tuple[bytes, Callable[[int], int]]:
     pieces: list[bytes] = []
     done, places, lost = 0, [0], [0]
     for match in _LETTER.finditer(plain):
-        code = int(match["number"]) if match["number"] else int(match["hex"] or match["also"], 16)
-        pieces += (plain[done : match.start()], bytes((code & 127,)))
+        sign = _sign_of(match)
+        pieces += (plain[done : match.start()], sign)
         done = match.end()
-        places.append(done - lost[-1] - len(match[0]) + 1)
-        lost.append(lost[-1] + len(match[0]) - 1)
+        places.append(done - lost[-1] - len(match[0]) + len(sign))
+        lost.append(lost[-1] + len(match[0]) - len(sign))
     return b"".join((*pieces, plain[done:])), lambda at: at + lost[bisect_right(places, at) - 1]
+
+
+def _sign_of(letter: re.Match[bytes]) -> bytes:
+    """Nothing for one that nobody sees."""
+    if letter["space"]:
+        return b" "
+    if letter["number"]:
+        return bytes((int(letter["number"]) & 127,))
+    code = letter["hex"] or letter["also"]
+    return bytes((int(code, 16),)) if code else b""
 
 
 def _plain_sign(match: re.Match[bytes]) -> bytes:

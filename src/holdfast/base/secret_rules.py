@@ -335,8 +335,14 @@ ALIKE: dict[str, int] = {
     **dict(zip("αεικνορτυχ", b"aeiknoptux", strict=True)),
     **dict.fromkeys("“”„‘’«»″", ord("`")),
     **{chr(wide): wide - 0xFEE0 for wide in range(0xFF01, 0xFF5F)},
+    **dict.fromkeys("\u00a0\u202f\u205f\u3000", ord(" ")),
+    **{chr(space): ord(" ") for space in range(0x2000, 0x200B)},
+    **dict.fromkeys("│┃║", ord("|")),
 }
 """What looks like a letter or a sign of ASCII, and which: somebody wrote `password` with one of them."""
+
+INVISIBLE = "\u00ad\u034f\u061c\u180e\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufeff"
+"""Nobody sees these, and a name or a token with one of them inside is read as it would be without."""
 
 NEAR = (
     *("x-", "jwt", "hmac", "crypt", "cipher", "fernet", "aes.new", "secretkeyspec", "securitykey"),
@@ -390,6 +396,20 @@ NAMES = (
         " seed",
         "phrase",
     ),
+    *(
+        "net user ",
+        "connect(",
+        "connection(",
+        "logon(",
+        "_in(",
+        "_on(",
+        "signin(",
+        "user(",
+        "bind(",
+        "bind_s(",
+        "pdo(",
+    ),
+    *("sqli(", "sequelize(", "usmuserdata(", "open(", "start(", "wifi", "driver(", "dial("),
     *FOREIGN_NAMES,
 )
 """In small letters: without one of them nothing is a secret by its name."""
@@ -481,7 +501,8 @@ def may_hold_secret(text: str) -> bool:
     """Cheap, and never False where there is one: whether redaction has to look."""
     lowered = text.lower().replace("authori", "auth i")  # the header stays one
     if not text.isascii():
-        lowered += text.translate(_ALIKE).lower()
+        text = text.translate(_ALIKE)
+        lowered += text.lower()
     for word in _HARMLESS:
         lowered = lowered.replace(word, " ")
     if (
@@ -501,8 +522,10 @@ def may_hold_secret(text: str) -> bool:
     return _has_login(text) or _has_cut_word(text) or _has_token(text, any(word in lowered for word in NEAR))
 
 
-_ALIKE = {ord(one): chr(other) for one, other in ALIKE.items()}
-_ESCAPED_LETTERS = ("u004", "u005", "u006", "u007", "%6", "%7", "&#")
+_ALIKE: dict[int, str] = {ord(one): chr(other) for one, other in ALIKE.items()} | dict.fromkeys(
+    map(ord, INVISIBLE), ""
+)
+_ESCAPED_LETTERS = ("u004", "u005", "u006", "u007", "u00a", "u200", "u206", "ufeff", "%6", "%7", "&#")
 
 
 def _has_login_before_host(text: str) -> bool:

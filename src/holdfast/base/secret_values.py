@@ -50,6 +50,8 @@ _TAILS_OF_NO_SECRET = frozenset(
 def family_of(name: bytes) -> str:
     """What a name says of its value: `password`, `secret`, `key` (if it looks random), or nothing."""
     parts = [part.lower() for part in _PARTS.findall(name)]
+    if parts[-3:] == [b"public", b"key", b"token"]:
+        return ""  # of a .NET assembly
     if parts[-2:] == [b"secret", b"id"] and parts[-3:-2] in ([b"vault"], [b"approle"], [b"role"]):
         return "key"  # what logs in, unlike other ids
     for at in range(len(parts) - 1, -1, -1):
@@ -157,7 +159,9 @@ _TOLD_BY = 100
 
 
 def _is_path(value: bytes) -> bool:
-    return bool(PATH.match(value)) and (b"://" in value or not _is_base64(value))
+    return value.startswith(b"arn:") or (
+        bool(PATH.match(value)) and (b"://" in value or not _is_base64(value))
+    )
 
 
 def _is_base64(value: bytes) -> bool:
@@ -188,6 +192,7 @@ def _is_shaped_so(value: bytes, family: str, quoted: bool, prose: bool, name: by
         or (prose and name.lower() == b"pass" and not (quoted and name.isupper() and is_random(value, 10)))
         or (value[:1] in b"$%&*@!=~#<" and not quoted and not is_strong(value))
         or _is_path(value)
+        or _VARIABLE.fullmatch(value)
         or value.count(b"?") * 3 > len(value)  # what is not ASCII
         or (prose and b"?" in value and not re.search(rb"[0-9]", value))
         or (prose and b"[" in value)
@@ -206,6 +211,7 @@ def _is_shaped_so(value: bytes, family: str, quoted: bool, prose: bool, name: by
     return is_random(value, 16 if family == "key" else 8 if not prose else 12)
 
 
+_VARIABLE = re.compile(rb"\$(?:[A-Z][A-Z0-9_]{2,40}|[a-z]{2,20}(?:_[a-z]{2,20}){0,4})")
 _SHOWN = 220
 """So much of a value says what it is: the longest phrase of words."""
 
