@@ -479,6 +479,9 @@ def test_first_page_leads_to_what_waits_and_what_failed(served: Server, open_pag
     expect(work.get_by_role("button", name="0 Failed")).to_be_disabled()
     waiting.press("Enter")
     expect(waiting).to_have_attribute("aria-pressed", "true")
+    expect(page).to_have_url(f"{served.url}/?state=waiting")
+    page.reload()
+    expect(waiting).to_have_attribute("aria-pressed", "true")
     expect(work.locator(".work-item")).to_contain_text("release waits for approval")
     assert faults_by_axe(page) == []
     work.get_by_role("link", name="Ship it").press("Enter")

@@ -87,11 +87,27 @@ def test_open_work_by_what_it_needs(busy: Served) -> None:
     assert (items["question"]["issue"], items["question"]["snapshot_id"]) == (None, "snap_question")
 
 
-def test_work_of_many_plans_says_that_there_may_be_more(served: Served, sql_store: SqlStore) -> None:
-    for number in range(101):
+def test_all_open_work_is_counted_and_of_each_state_some_is_told(served: Served, sql_store: SqlStore) -> None:
+    broken = TaskFinished(task_id="a", outcome="failed", result="exit code 1")
+    plan(sql_store, "broke", "paused", TaskStarted(task_id="a", attempt=1), broken)
+    for number in range(120):
         plan(sql_store, f"p{number}", "paused")
     found = served.get("/api/work")
-    assert (found["is_cut"], found["counts"]["open"]) == (True, 100)
+    assert found["counts"] == {"waiting": 0, "failed": 1, "running": 0, "open": 120}
+    assert found["is_cut"] is False
+    assert [one["state"] for one in found["items"]] == ["failed"] + ["open"] * 100
+
+
+def test_it_says_that_agents_worked_in_more_folders_than_are_looked_at(
+    served: Served, sql_store: SqlStore
+) -> None:
+    for number in range(10):
+        left_by_an_agent(sql_store, f"s{number}", StoppingPoint("asked", "Tabs or spaces?"))
+    found = served.get("/api/work")
+    assert (found["is_cut"], found["counts"]["waiting"]) == (False, 10)
+    left_by_an_agent(sql_store, "later", StoppingPoint("asked", "Tabs or spaces?"))
+    found = served.get("/api/work")
+    assert (found["is_cut"], found["counts"]["waiting"]) == (True, 10)
 
 
 def said(number: int, used: TokenUsage | None = None, **more: Any) -> Message:

@@ -4935,11 +4935,16 @@ export interface components {
         };
         /**
          * WorkflowStats
-         * @description Statistics of the tasks of all workflows.
+         * @description Statistics of the newest tasks of all workflows.
          */
         WorkflowStats: {
             /** Drivers */
             drivers: components["schemas"]["DriverRecord"][];
+            /**
+             * Newest
+             * @description So many of the last tasks are counted, and of the last pauses
+             */
+            newest: number;
             /**
              * Pauses
              * @description What ended sessions, by trigger
@@ -5031,18 +5036,21 @@ export interface components {
         };
         /** WorkList */
         WorkList: {
-            /** Counts */
+            /**
+             * Counts
+             * @description Of all, also of those that are not among the items
+             */
             counts: {
                 [key: string]: number;
             };
             /**
              * Is Cut
-             * @description There may be more than is counted here
+             * @description Work without a plan is counted only in the folders worked in last, and there are more
              */
             is_cut: boolean;
             /**
              * Items
-             * @description What needs a person first, then the newest
+             * @description What needs a person first, then the newest; at most 100 of each state
              */
             items: components["schemas"]["WorkItem"][];
             /** Seq */

@@ -68,7 +68,9 @@ export default function ServerPage() {
             It keeps a token of its own for this address, valid for 30 days. Logging out ends the token; a new
             link lets the browser in again: run <code>holdfast serve --link</code>.
           </p>
-          <LogOut />
+          <p className="aside">
+            <LogOut />
+          </p>
         </Section>
         <Section title="Task statistics">
           <Shown query={experience} what="statistics">
@@ -140,6 +142,10 @@ function Experience({ data }: { data: WorkflowStats }) {
         </table>
       </Wide>
       {pauses.length > 0 && <p className="muted">Sessions ended by: {pauses.join(", ")}.</p>}
+      <p className="muted aside">
+        Of all workflows, the last {count(data.newest)} tasks and the last {count(data.newest)} sessions are
+        counted.
+      </p>
     </>
   );
 }

@@ -84,8 +84,9 @@ function useFilter(): [ListFilter, (filter: ListFilter) => void] {
   const filter = { search: params.get("q") ?? "", status };
   const change = (next: ListFilter) =>
     setParams(
-      () => {
-        const made = new URLSearchParams();
+      (before) => {
+        const made = new URLSearchParams(before);
+        for (const name of ["q", "status"]) made.delete(name);
         if (next.search) made.set("q", next.search);
         for (const one of next.status) made.append("status", one);
         return made;

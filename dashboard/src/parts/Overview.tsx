@@ -5,8 +5,9 @@ import { Link } from "wouter";
 import { ApiError } from "../api/client";
 import { newestSessions, openWork } from "../api/queries";
 import type { AgentSession, WorkItem, WorkList } from "../api/types";
-import { counted, folder, neutral, words } from "../lib/format";
+import { count, counted, folder, neutral, words } from "../lib/format";
 import { taskPath } from "../lib/paths";
+import { useParam } from "../lib/use-param";
 import { Ago } from "./bits";
 import { SessionCost, SessionFullness } from "./SessionUsage";
 import { Failed } from "./states";
@@ -33,7 +34,8 @@ export function Overview() {
 
 function OpenWork() {
   const { data, error, refetch } = useQuery(openWork);
-  const [chosen, setChosen] = useState<State | null>(null);
+  const [asked, setAsked] = useParam("state");
+  const chosen = STATES.find(([state]) => state === asked)?.[0] ?? null;
   const [isWhole, setWhole] = useState(false);
   // Who is not let in is told so once, by the list below.
   if (error instanceof ApiError && error.status === 401) return null;
@@ -41,10 +43,14 @@ function OpenWork() {
   if (!data) return <div className="overview-space" aria-hidden="true" />;
   const items = data.items.filter((item) => chosen === null || item.state === chosen);
   const shown = isWhole ? items : items.slice(0, AT_FIRST);
+  const total = STATES.reduce(
+    (sum, [state]) => sum + (chosen === null || chosen === state ? (data.counts[state] ?? 0) : 0),
+    0,
+  );
   return (
     <section aria-label="Open work">
       <h2 className="hidden">Open work</h2>
-      <Counts work={data} chosen={chosen} onChoose={setChosen} />
+      <Counts work={data} chosen={chosen} onChoose={(state) => setAsked(state ?? "")} />
       {data.items.length === 0 && <p className="muted calm">Nothing is open, and nothing waits for you.</p>}
       {items.length > 0 && (
         <ul className="work">
@@ -55,8 +61,19 @@ function OpenWork() {
       )}
       {items.length > AT_FIRST && (
         <button type="button" className="small more" onClick={() => setWhole(!isWhole)}>
-          {isWhole ? "Show fewer" : `Show all ${items.length}`}
+          {isWhole
+            ? "Show fewer"
+            : `Show ${total > items.length ? "the newest" : "all"} ${count(items.length)}`}
         </button>
+      )}
+      {total > shown.length && (isWhole || items.length <= AT_FIRST) && (
+        <p className="muted aside">and {count(total - shown.length)} more in the list of workflows</p>
+      )}
+      {data.is_cut && (
+        <p className="muted aside">
+          What agents left without a plan is counted in the folders worked in last.{" "}
+          <Link href="/sessions?everywhere=1">All agent sessions</Link>
+        </p>
       )}
     </section>
   );
@@ -85,11 +102,7 @@ function Counts({
             disabled={number === 0 && chosen !== state}
             onClick={() => onChoose(chosen === state ? null : state)}
           >
-            <span className="count-number">
-              {number}
-              {work.is_cut && number > 0 && "+"}
-            </span>{" "}
-            {name}
+            <span className="count-number">{count(number)}</span> {name}
           </button>
         );
       })}
@@ -118,7 +131,7 @@ function WorkRow({ item }: { item: WorkItem }) {
         )}
       </div>
       <div className="work-where muted">
-        <span className="path" title={neutral(item.worktree)}>
+        <span className="path clamped" title={neutral(item.worktree)}>
           {folder(item.worktree)}
           {item.branch && ` · ${neutral(item.branch)}`}
         </span>

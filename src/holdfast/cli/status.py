@@ -523,6 +523,8 @@ def _workflows(as_json: bool) -> None:
 
 
 def _print_tasks(drivers: Sequence[DriverRecord], pauses: dict[str, int]) -> None:
+    from holdfast.workflows.experience import MOST_TASKS
+
     common.print_table(
         (
             "DRIVER",
@@ -549,6 +551,7 @@ def _print_tasks(drivers: Sequence[DriverRecord], pauses: dict[str, int]) -> Non
     if pauses:
         click.echo()
         common.print_table(("PAUSED BY", "SESSIONS"), list(pauses.items()))
+    click.echo(f"\nCounted: the last {MOST_TASKS} tasks and sessions of all workflows.")
 
 
 def _print_stats(stats: JournalStats) -> None:

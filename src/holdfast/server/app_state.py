@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, NamedTuple, Self
 
 from fastapi import Depends
 from pydantic import BaseModel
@@ -85,6 +85,7 @@ def _tagged(request: Request, document: bytes) -> Response:
 # ── what routes need ──────────────────────────────────────────────────────────────────────────────
 
 _KEPT_STANDINGS = 512
+_KEPT_OUTLINES = 50_000
 _KEPT_USAGES = 512
 _LONGEST_RECORD = 128 << 20
 """Bytes: some two seconds of reading."""
@@ -97,6 +98,13 @@ class Standing:
     tasks: TaskDAG
     current_task_id: str | None
     usage: UsageMetrics
+
+
+class Outline(NamedTuple):
+    """So little of a standing that it is kept of every workflow that is open."""
+
+    has_tasks: bool
+    has_failed: bool
 
 
 class AppState:
@@ -117,6 +125,7 @@ class AppState:
         self.workers = workers
         self.copies = ResponseCache(self.store)
         self._standings: OrderedDict[tuple[str, int], Standing] = OrderedDict()
+        self._outlines: OrderedDict[tuple[str, int], Outline] = OrderedDict()
         self._usages: OrderedDict[FoundSession, RecordedUsage | None] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -132,6 +141,19 @@ class AppState:
                 self._standings[key] = known
                 while len(self._standings) > _KEPT_STANDINGS:
                     self._standings.popitem(last=False)
+        return known
+
+    def outline(self, workflow: Workflow) -> Outline:
+        key = (workflow.id, workflow.revision)
+        with self._lock:
+            known = self._outlines.get(key)
+        if known is None:
+            tasks = self.standing(workflow).tasks
+            known = Outline(bool(tasks.tasks), tasks.count("failed") > 0)
+            with self._lock:
+                self._outlines[key] = known
+                while len(self._outlines) > _KEPT_OUTLINES:
+                    self._outlines.popitem(last=False)
         return known
 
     def usage_of(self, session: FoundSession) -> RecordedUsage | None:

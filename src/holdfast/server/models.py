@@ -459,8 +459,9 @@ class ProjectStats(Value):
 
 
 class WorkflowStats(Value):
-    """Statistics of the tasks of all workflows."""
+    """Statistics of the newest tasks of all workflows."""
 
+    newest: int = Field(description="So many of the last tasks are counted, and of the last pauses")
     drivers: tuple[DriverRecord, ...]
     pauses: dict[str, int] = Field(description="What ended sessions, by trigger")
 

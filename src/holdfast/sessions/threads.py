@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
@@ -663,18 +663,27 @@ def _within(path: str, changed: Sequence[str]) -> list[str]:
 
 def threads_in(store: Store, worktree: str | None = None) -> list[Thread]:
     """Of one folder; else of those that were worked in last."""
-    by_folder: dict[str, list[Workflow]] = {}
-    for flow in store.workflows(worktree=worktree):
-        by_folder.setdefault(flow.worktree, []).append(flow)
     most = _LOOKED_AT if worktree is not None else _LOOKED_AT_EACH
     found: list[Thread] = []
     places: dict[tuple[str, str], tuple[int, datetime, int]] = {}
-    for folder, flows in list(by_folder.items())[:_FOLDERS]:
+    for folder, flows in _by_folder(store, worktree).items():
         lines = _lines(store, flows)
         places |= {(folder, line.session_id): line.place for line, _ in lines}
         found += [_marked(store, thread) for thread in threads_among(_stored(store, lines, most))]
     found.sort(key=lambda thread: places[thread.worktree, thread.sessions[0]], reverse=True)
     return sorted(found, key=lambda thread: not thread.is_open)
+
+
+def folders_looked_at(store: Store) -> Collection[str]:
+    """Where `threads_in` looks for threads if no folder is named."""
+    return _by_folder(store, None)
+
+
+def _by_folder(store: Store, worktree: str | None) -> dict[str, list[Workflow]]:
+    by_folder: dict[str, list[Workflow]] = {}
+    for flow in store.workflows(worktree=worktree):
+        by_folder.setdefault(flow.worktree, []).append(flow)
+    return dict(list(by_folder.items())[:_FOLDERS])
 
 
 def _marked(store: Store, thread: Thread) -> Thread:

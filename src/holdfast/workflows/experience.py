@@ -11,7 +11,7 @@ from holdfast.model.entry import TaskFinished, WorkflowPaused
 from holdfast.model.policy import Expectation
 from holdfast.store.protocol import Store
 
-_MOST_TASKS = 500
+MOST_TASKS = 500
 _FEWEST_TASKS = 5
 
 
@@ -38,7 +38,7 @@ class Experience:
     def of(cls, store: Store) -> Experience:
         """Out of the newest tasks of all workflows."""
         by_driver: dict[str, list[TaskFinished]] = {}
-        for one in store.recent_entries("task_finished", _MOST_TASKS):
+        for one in store.recent_entries("task_finished", MOST_TASKS):
             if (
                 isinstance(one, TaskFinished)
                 and one.outcome in ("completed", "failed")
@@ -61,7 +61,7 @@ class Experience:
 
 def pauses_by_trigger(store: Store) -> dict[str, int]:
     """What usually ends a session."""
-    paused = store.recent_entries("workflow_paused", _MOST_TASKS)
+    paused = store.recent_entries("workflow_paused", MOST_TASKS)
     return dict(Counter(one.trigger for one in paused if isinstance(one, WorkflowPaused)).most_common())
 
 

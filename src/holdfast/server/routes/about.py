@@ -33,7 +33,7 @@ from holdfast.server.models import (
 )
 from holdfast.server.problems import WITH_BODY, documented
 from holdfast.sessions.standing import journal_stats
-from holdfast.workflows.experience import Experience, pauses_by_trigger
+from holdfast.workflows.experience import MOST_TASKS, Experience, pauses_by_trigger
 
 router = APIRouter(prefix="/api", tags=["about"])
 
@@ -122,7 +122,11 @@ def get_stats(desk: AtDesk) -> ProjectStats:
 @router.get("/stats/workflows", responses=documented())
 def get_workflow_stats(desk: AtDesk) -> WorkflowStats:
     """How long tasks take, how much of the context window they need, and what ends sessions."""
-    return WorkflowStats(drivers=Experience.of(desk.store).drivers, pauses=pauses_by_trigger(desk.store))
+    return WorkflowStats(
+        newest=MOST_TASKS,
+        drivers=Experience.of(desk.store).drivers,
+        pauses=pauses_by_trigger(desk.store),
+    )
 
 
 # ── the dashboard's files ─────────────────────────────────────────────────────────────────────────

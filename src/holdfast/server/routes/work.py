@@ -15,7 +15,7 @@ from holdfast.model.task import Task
 from holdfast.model.workflow import Workflow
 from holdfast.server.app_state import AppState, AtDesk
 from holdfast.server.problems import documented
-from holdfast.sessions.threads import Thread, threads_in
+from holdfast.sessions.threads import Thread, folders_looked_at, threads_in
 
 router = APIRouter(prefix="/api/work", tags=["sessions"])
 
@@ -23,7 +23,7 @@ WorkState = Literal["waiting", "failed", "running", "open"]
 _ORDER: tuple[WorkState, ...] = ("waiting", "failed", "running", "open")
 
 _MOST = 100
-"""Plans of each status that are looked at; the list of workflows has them all."""
+"""Told of each state; all are counted, and the list of workflows has them."""
 _NAMED = 3
 _WORDS = 160
 
@@ -49,9 +49,13 @@ class WorkItem(Value):
 
 
 class WorkList(Value):
-    items: tuple[WorkItem, ...] = Field(description="What needs a person first, then the newest")
-    counts: dict[WorkState, int]
-    is_cut: bool = Field(description="There may be more than is counted here")
+    items: tuple[WorkItem, ...] = Field(
+        description=f"What needs a person first, then the newest; at most {_MOST} of each state"
+    )
+    counts: dict[WorkState, int] = Field(description="Of all, also of those that are not among the items")
+    is_cut: bool = Field(
+        description="Work without a plan is counted only in the folders worked in last, and there are more"
+    )
     seq: int
 
 
@@ -59,34 +63,48 @@ class WorkList(Value):
 def list_work(desk: AtDesk) -> WorkList:
     """The unfinished work of all projects by what it needs: plans, and threads of agents' sessions."""
     _, newest = desk.store.event_range()
-    threads = [thread for thread in threads_in(desk.store) if thread.is_open]
-    pages = [_plans(desk, status) for status in _STATUSES]
-    items = [
-        *(item for page in pages for flow in page if (item := _of_plan(desk, flow)) is not None),
-        *(_of_thread(thread) for thread in threads if thread.issue is None),
+    flows = desk.store.workflows(statuses=_STATUSES, limit=_ALL)
+    threads = [one for one in threads_in(desk.store) if one.is_open and one.issue is None]
+    work: list[tuple[WorkState, Workflow | Thread]] = [
+        *((state, flow) for flow in flows if (state := _state_of(desk, flow)) is not None),
+        *((_NEEDS[thread.needs], thread) for thread in threads),
     ]
-    items.sort(key=lambda one: (_ORDER.index(one.state), -one.updated_at.timestamp()))
+    work.sort(key=lambda one: one[1].updated_at, reverse=True)
+    by_state: dict[WorkState, list[Workflow | Thread]] = {state: [] for state in _ORDER}
+    for state, one in work:
+        by_state[state].append(one)
+    folders = folders_looked_at(desk.store)
     return WorkList(
-        items=tuple(items),
-        counts={state: sum(one.state == state for one in items) for state in _ORDER},
-        is_cut=any(len(page) == _MOST for page in pages),
+        items=tuple(_item(desk, state, one) for state in _ORDER for one in by_state[state][:_MOST]),
+        counts={state: len(found) for state, found in by_state.items()},
+        is_cut=any(one.worktree not in folders and not desk.outline(one).has_tasks for one in flows),
         seq=newest,
     )
 
 
 _STATUSES: tuple[WorkflowStatus, ...] = (*sorted(OPEN), "failed")
+_ALL = 1_000_000
 
 
-def _plans(desk: AppState, status: WorkflowStatus) -> list[Workflow]:
-    return list(desk.store.workflows(statuses=[status], limit=_MOST))
-
-
-def _of_plan(desk: AppState, workflow: Workflow) -> WorkItem | None:
+def _state_of(desk: AppState, workflow: Workflow) -> WorkState | None:
     """None for work without a plan: its thread tells of it."""
-    tasks = desk.standing(workflow).tasks
-    if not tasks.tasks:
+    outline = desk.outline(workflow)
+    if not outline.has_tasks:
         return None
-    state, task, because = _standing(desk, workflow)
+    if workflow.status == "blocked":
+        return "waiting"
+    if workflow.status == "in_progress":
+        return "failed" if desk.service.is_abandoned(workflow) else "running"
+    return "failed" if workflow.status == "failed" or outline.has_failed else "open"
+
+
+def _item(desk: AppState, state: WorkState, work: Workflow | Thread) -> WorkItem:
+    return _of_thread(work) if isinstance(work, Thread) else _of_plan(desk, state, work)
+
+
+def _of_plan(desk: AppState, state: WorkState, workflow: Workflow) -> WorkItem:
+    tasks = desk.standing(workflow).tasks
+    task, because = _standing(desk, state, workflow)
     return WorkItem(
         id=workflow.id,
         state=state,
@@ -106,27 +124,26 @@ def _of_plan(desk: AppState, workflow: Workflow) -> WorkItem | None:
     )
 
 
-def _standing(desk: AppState, workflow: Workflow) -> tuple[WorkState, Task | None, str]:
+def _standing(desk: AppState, state: WorkState, workflow: Workflow) -> tuple[Task | None, str]:
+    """The task that it is about, and why it is in that state."""
     tasks = desk.standing(workflow).tasks
 
     def first(status: str) -> Task | None:
         return next((task for task in tasks.tasks if task.status == status), None)
 
-    if workflow.status == "blocked":
+    if state == "waiting":
         asked = desk.service.waiting_for_approval(workflow)
-        return "waiting", asked, f"{asked.id} waits for approval" if asked else "waits for approval"
-    if workflow.status == "in_progress":
-        if desk.service.is_abandoned(workflow):
-            return "failed", first("in_progress"), "its worker is gone"
+        return asked, f"{asked.id} waits for approval" if asked else "waits for approval"
+    if state == "running":
         running = first("in_progress")
-        return "running", running, f"runs {running.id}" if running else "between two tasks"
-    failed = first("failed")
-    if failed is not None or workflow.status == "failed":
-        because = failed.result if failed else None
-        return "failed", failed, because or workflow.pause_reason or "failed"
-    if workflow.status == "pending":
-        return "open", first("pending"), "waits for a worker"
-    return "open", first("pending"), workflow.pause_reason or "paused"
+        return running, f"runs {running.id}" if running else "between two tasks"
+    if workflow.status == "in_progress":
+        return first("in_progress"), "its worker is gone"
+    if state == "failed":
+        failed = first("failed")
+        return failed, (failed.result if failed else None) or workflow.pause_reason or "failed"
+    waits = "waits for a worker" if workflow.status == "pending" else "paused"
+    return first("pending"), workflow.pause_reason or waits
 
 
 _TOLD = {"failed": "failed", "in_progress": "running", "pending": "to do"}
