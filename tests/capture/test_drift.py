@@ -198,6 +198,74 @@ def test_a_repository_that_ignores_everything(repository: Repository, rules: str
     assert find_drift(before, repository.folder).state == state
 
 
+@pytest.mark.parametrize("place", [".git/info/exclude", "their-rules", ".gitignore", "elsewhere"])
+def test_rules_that_came_to_hide_a_new_file(
+    repository: Repository, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    repository.git("config", "core.excludesFile", str(tmp_path / "their-rules"))
+    before = paused(repository.folder)
+    repository.write(".git/info/exclude", "# nothing but a comment\n\n")
+    assert changes(before, repository.folder) == ()
+    rules = tmp_path / place if place == "their-rules" else repository.folder / place
+    if place == "elsewhere":
+        repository.git("config", "--unset", "core.excludesFile")
+        rules = tmp_path / "config" / "git" / "ignore"
+        rules.parent.mkdir(parents=True)
+    rules.write_text("hidden.py\n.gitignore\n")
+    repository.write("hidden.py")
+    told = "Cannot tell whether files were added since the pause: git's ignore rules changed."
+    assert find_drift(before, repository.folder) == FolderDrift(unknown=(told,))
+
+
+def test_rules_of_a_linked_work_tree(repository: Repository) -> None:
+    linked = repository.folder.parent / "linked"
+    repository.git("worktree", "add", "--quiet", str(linked))
+    before = paused(linked)
+    repository.write(".git/info/exclude", "hidden.py\n")
+    (linked / "hidden.py").write_text("")
+    assert find_drift(before, linked).state == "cannot_tell"
+
+
+def test_a_changed_ignore_file_is_told_as_a_file(repository: Repository) -> None:
+    repository.write(".gitignore", "*.o\n")
+    before = paused(repository.folder)
+    repository.write(".gitignore", "*.o\nhidden.py\n")
+    repository.write("hidden.py")
+    assert changes(before, repository.folder) == ("Changed on disk since the pause: .gitignore.",)
+
+
+def test_what_is_staged_is_work(repository: Repository) -> None:
+    before = paused(repository.folder)
+    repository.git("add", "edited.py", "new.py")
+    told = ("Staged in git since the pause: edited.py, new.py.",)
+    assert changes(before, repository.folder) == told
+    before = paused(repository.folder)
+    repository.git("reset", "--quiet", "new.py")
+    assert changes(before, repository.folder) == ("No longer staged in git since the pause: new.py.",)
+
+
+def test_other_content_that_is_staged(repository: Repository) -> None:
+    repository.git("add", "edited.py")
+    before = paused(repository.folder)
+    repository.write("edited.py", "for a while\n")
+    repository.git("add", "edited.py")
+    repository.write("edited.py", "edited\n")
+    told = ("Staged in git with other content since the pause, among: edited.py.",)
+    assert changes(before, repository.folder) == told
+
+
+def test_a_conflict_that_was_staged_as_it_stands(repository: Repository) -> None:
+    for branch, text in (("side", "theirs\n"), ("main", "ours\n")):
+        repository.git("checkout", "--quiet", "-B", branch, "HEAD" if branch == "side" else "main")
+        repository.write("kept.py", text)
+        repository.git("commit", "--quiet", "-m", branch, "kept.py")
+    repository.git("merge", "side", fails=True)
+    before = paused(repository.folder)
+    repository.git("add", "kept.py")
+    assert changes(before, repository.folder) == ("Staged in git since the pause: kept.py.",)
+
+
 @pytest.mark.parametrize("flag", ["--skip-worktree", "--assume-unchanged"])
 def test_a_file_that_git_was_told_not_to_look_at(repository: Repository, flag: str) -> None:
     repository.git("update-index", flag, "kept.py")

@@ -139,6 +139,7 @@ def test_a_clean_tree(repo: Repository) -> None:
         files_uncommitted=(),
         has_uncommitted_changes=False,
         worktree=str(repo.folder),
+        ignore_rules="",
     )
 
 

@@ -2437,6 +2437,11 @@ export interface components {
              */
             has_uncommitted_changes: boolean;
             /**
+             * Ignore Rules
+             * @description Fingerprint of ignore rules that git does not track; null if an older version paused
+             */
+            ignore_rules: string | null;
+            /**
              * Left Out
              * @description Fingerprint of the names that a sparse checkout leaves out; null where none is set up
              */
@@ -2446,6 +2451,11 @@ export interface components {
              * @description Git operation in progress
              */
             operation: ("merge" | "rebase" | "cherry-pick" | "revert" | "bisect" | "am") | null;
+            /**
+             * Staged
+             * @description Fingerprint of what is staged; null if nothing is, and in snapshots of older versions
+             */
+            staged: string | null;
             /**
              * Start Commit Missing
              * @description The start commit is gone (history rewritten, shallow clone): files_modified holds the uncommitted changes only

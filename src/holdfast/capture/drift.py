@@ -78,8 +78,11 @@ def _told_by_git(snapshot: SessionSnapshot, before: GitState, folder: Path) -> F
     changed, unknown = _files(snapshot, before, now, folder)
     files = _named("Changed on disk since the pause", changed)
     return FolderDrift(
-        changes=(*_branch(before, now), *_commits(before, now), *files),
-        unknown=tuple(_named("Cannot tell whether these changed since the pause", unknown)),
+        changes=(*_branch(before, now), *_commits(before, now), *files, *_staged(before, now)),
+        unknown=(
+            *_named("Cannot tell whether these changed since the pause", unknown),
+            *_ignore_rules(before, now, changed),
+        ),
     )
 
 
@@ -115,6 +118,25 @@ def _commits(before: GitState, now: GitState) -> Iterator[str]:
         yield f"The commit checked out at the pause ({then}) is gone: history was rewritten; HEAD is {since}."
     else:
         yield f"HEAD was {then} at the pause and is {since} now."
+
+
+def _staged(before: GitState, now: GitState) -> Iterator[str]:
+    """What is staged is work, too. Of what was committed meanwhile the commit tells."""
+    if before.commit_at_snapshot != now.commit_at_snapshot:
+        return
+    then, since = set(before.files_staged), set(now.files_staged)
+    yield from _named("Staged in git since the pause", sorted(since - then))
+    yield from _named("No longer staged in git since the pause", sorted(then - since))
+    if then == since and before.staged is not None and before.staged != now.staged:
+        yield from _named("Staged in git with other content since the pause, among", sorted(since))
+
+
+def _ignore_rules(before: GitState, now: GitState, changed: Iterable[str]) -> Iterator[str]:
+    """A new file may be hidden by rules that git does not track; a changed `.gitignore` is told as a file."""
+    if before.ignore_rules in (None, now.ignore_rules):
+        return
+    if not any(path.rpartition("/")[2] == ".gitignore" for path in changed):
+        yield "Cannot tell whether files were added since the pause: git's ignore rules changed."
 
 
 def _files(

@@ -101,6 +101,8 @@ def _seen(folder: Path, since: str | None) -> dict[str, Any] | None:
         "submodules_changed": _paths(change for change in changes if change.submodule),
         "files_uncompared": _paths(uncompared),
         "left_out": _left_out(place),
+        "staged": status.staged,
+        "ignore_rules": _ignore_rules(place, status.excludes),
     }
 
 
@@ -109,6 +111,38 @@ def _left_out(place: Place) -> str | None:
     if not (place.git_dir / "info" / "sparse-checkout").exists():
         return None
     return uncompared_files(place.top).left_out
+
+
+def _ignore_rules(place: Place, excludes: Sequence[Path]) -> str:
+    """Those whose change git does not tell of: outside of the tree, and at its top, where they may hide
+    themselves."""
+    own = place.git_dir / "commondir"  # of a linked work tree
+    common = place.git_dir / _text_of(own).strip() if own.exists() else place.git_dir
+    places = (place.top / ".gitignore", common / "info" / "exclude", *excludes)
+    rules = [_rules_in(_text_of(one)) for one in places]
+    return hashlib.sha256(repr(rules).encode()).hexdigest() if any(rules) else ""
+
+
+def _rules_in(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+
+
+_MOST_RULES = 1 << 20
+
+
+def _text_of(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return os.fsdecode(file.read(_MOST_RULES)) if path.is_file() else ""
+    except OSError:
+        return ""
+
+
+def _excludes_files(top: Path, settings: Iterable[GitSetting]) -> list[Path]:
+    """Wherever a setting, the user's or the repository's, says that more rules are."""
+    named = [one.value for one in settings if one.name == "core.excludesfile"]
+    base = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+    return [top / Path(one).expanduser() for one in dict.fromkeys(named or [f"{base}/git/ignore"]) if one]
 
 
 def head_commit(folder: Path) -> str | None:
@@ -311,6 +345,8 @@ class _Change:
     kind: str
     staged: bool = False
     submodule: bool = False
+    index: bytes = b""
+    """What the index holds in place of HEAD's, as modes and ids: of a conflict all three sides."""
 
 
 @dataclass(frozen=True)
@@ -321,12 +357,16 @@ class _Status:
     ahead: int | None
     behind: int | None
     changes: tuple[_Change, ...]
+    staged: str | None
+    """Fingerprint of what is in the index in place of HEAD's."""
+    excludes: tuple[Path, ...]
     silenced_filters: frozenset[str]
     """Those that the settings name, and that git was not allowed to run."""
 
 
 def _read_status(folder: Path, *options: str) -> _Status:
-    environment = guarded_environment(folder)
+    settings = settings_with_submodules(folder)[0]
+    environment = guarded(base_environment(), settings, users_filters=False)
     answer = run_git(
         folder,
         *options,
@@ -357,6 +397,8 @@ def _read_status(folder: Path, *options: str) -> _Status:
         ahead=ahead,
         behind=behind,
         changes=changes,
+        staged=_staged(changes),
+        excludes=tuple(_excludes_files(folder, settings)),
         silenced_filters=silenced_filters(environment),
     )
 
@@ -397,19 +439,25 @@ def _parse_status(output: bytes) -> tuple[dict[bytes, bytes], tuple[_Change, ...
                 _, key, value = record.split(b" ", 2)
                 headers[key] = value
             case b"1":
-                _, code, sub, *_, path = record.split(b" ", 8)
-                changes.append(_tracked(code, sub, path))
+                _, code, sub, _, mode, _, _, oid, path = record.split(b" ", 8)
+                changes.append(_tracked(code, sub, path, b"%b %b" % (mode, oid)))
             case b"2":
-                _, code, sub, *_, path = record.split(b" ", 9)
-                changes.append(_tracked(code, sub, path, next(records)))
+                _, code, sub, _, mode, _, _, oid, _, path = record.split(b" ", 9)
+                changes.append(_tracked(code, sub, path, b"%b %b" % (mode, oid), next(records)))
             case b"u":
-                _, _, sub, *_, path = record.split(b" ", 10)
-                changes.append(_Change((path,), "conflicted", submodule=sub[:1] == b"S"))
+                _, _, sub, *sides, path = record.split(b" ", 10)
+                index = b" ".join(sides)
+                changes.append(_Change((path,), "conflicted", submodule=sub[:1] == b"S", index=index))
             case b"?":
                 changes.append(_Change((record[2:],), "untracked"))
             case _:
                 pass  # the empty end
     return headers, tuple(changes)
+
+
+def _staged(changes: Iterable[_Change]) -> str | None:
+    entries = sorted((one.paths, one.index) for one in changes if one.index)
+    return hashlib.sha256(repr(entries).encode()).hexdigest() if entries else None
 
 
 _KINDS = {
@@ -422,13 +470,14 @@ _KINDS = {
 }
 
 
-def _tracked(code: bytes, sub: bytes, path: bytes, origin: bytes | None = None) -> _Change:
+def _tracked(code: bytes, sub: bytes, path: bytes, held: bytes, origin: bytes | None = None) -> _Change:
     """`code` is two letters, index and work tree; a dot says unchanged there."""
     index, tree = code[:1], code[1:]
     decisive = b"D" if tree == b"D" else tree if index == b"." else index
     # The origin of a rename is gone from its place; that of a copy is as it was.
     paths = (path, origin) if origin is not None and b"R" in code else (path,)
-    return _Change(paths, _KINDS[decisive], staged=index != b".", submodule=sub[:1] == b"S")
+    staged = index != b"."
+    return _Change(paths, _KINDS[decisive], staged, submodule=sub[:1] == b"S", index=held if staged else b"")
 
 
 def _summary(changes: Iterable[_Change], uncompared: int = 0) -> str | None:

@@ -63,3 +63,11 @@ class GitState(Value):
         default=None,
         description="Fingerprint of the names that a sparse checkout leaves out; null where none is set up",
     )
+    staged: str | None = Field(
+        default=None,
+        description="Fingerprint of what is staged; null if nothing is, and in snapshots of older versions",
+    )
+    ignore_rules: str | None = Field(
+        default=None,
+        description="Fingerprint of ignore rules that git does not track; null if an older version paused",
+    )
