@@ -92,6 +92,23 @@ def test_a_failed_task_is_tried_again_from_its_page(served: Server, open_page: O
     expect(page.get_by_text("It printed nothing.")).to_be_visible()
 
 
+def test_a_task_of_any_name_has_a_page(served: Server, open_page: Open) -> None:
+    """Also where an address would step to another folder, or looks like one of a file."""
+    names = ("..", ".", "%2e", "a/../../../b", "=..", "setup.py", "w" * 300)
+    tasks: list[dict[str, object]] = [{"id": name, "run": "echo ran"} for name in names]
+    flow = created(served, *tasks)
+    page = open_page(served, f"/workflows/{flow}/tasks")
+    page.set_viewport_size({"width": 390, "height": 860})
+    for name in names:
+        page.get_by_role("link", name=name, exact=True).click()
+        for _ in range(2):
+            expect(page.get_by_role("heading", name=f"{name} Completed", exact=True)).to_be_visible()
+            expect(log_of(page)).to_contain_text("ran")
+            assert page.evaluate("() => document.documentElement.scrollWidth - window.innerWidth") <= 0
+            page.reload()
+        page.goto(f"{served.url}/workflows/{flow}/tasks")
+
+
 def test_a_task_that_prints_ten_thousand_lines_a_second(
     served: Server, open_page: Open, complaints: Complaints
 ) -> None:
