@@ -4,6 +4,7 @@ import { createRoot } from "react-dom/client";
 import { ApiError } from "./api/client";
 import { accept, takeFromAddress } from "./api/token";
 import { App } from "./app";
+import { keepFocus } from "./lib/keep-focus";
 import "./styles/base.css";
 import "./styles/controls.css";
 import "./styles/page.css";
@@ -34,6 +35,7 @@ window.addEventListener("hashchange", () => {
   if (location.hash.startsWith("#code=")) location.reload();
 });
 
+keepFocus();
 createRoot(document.getElementById("root") as HTMLElement).render(
   <StrictMode>
     <QueryClientProvider client={client}>

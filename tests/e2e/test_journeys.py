@@ -626,6 +626,96 @@ def test_what_was_undone_is_told_and_the_plan_goes_on_without_it(served: Server,
     assert (served.project / "other").read_text() == "two\n"
 
 
+def asks(server: Server, page: Page) -> str:
+    """A workflow that waits for approval of its second task."""
+    tasks = [
+        {"id": "edit", "run": "sleep 0.05; echo one > made"},
+        {"id": "ship", "run": GATE.format("ship"), "depends_on": ["edit"], "approval": True},
+    ]
+    plan = {"issue": {"id": "E2E-2", "title": "Ship it"}, "tasks": tasks}
+    flow = server.ask("/api/workflows", {"plan": plan})["id"]
+    page.goto(f"{server.url}/workflows/{flow}")
+    expect(page.get_by_role("button", name="Approve")).to_be_visible()
+    return flow
+
+
+def has_kept_focus(page: Page) -> bool:
+    return page.evaluate("() => document.activeElement?.closest('main') !== null")
+
+
+def test_a_reason_outlives_the_decision_of_somebody_else(served: Server, open_page: Open) -> None:
+    page = open_page(served)
+    flow = asks(served, page)
+    page.get_by_role("button", name="Reject…").press("Enter")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("button", name="Reject…")).to_be_focused()
+    page.keyboard.press("Enter")
+    reason = page.get_by_label("Reason")
+    reason.fill("The changelog is missing")
+    served.ask(f"/api/workflows/{flow}/approve", {})
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("alert")).to_contain_text("This was decided elsewhere meanwhile.")
+    expect(dialog.get_by_role("alert")).to_contain_text("The workflow is in progress.")
+    expect(reason).to_have_value("The changelog is missing")
+    expect(dialog.get_by_role("button", name="Reject")).to_be_disabled()
+    assert faults_by_axe(page) == []
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    expect(page.get_by_text("No task waits for your approval any more.")).to_be_visible()
+    assert has_kept_focus(page)
+
+    page.get_by_role("button", name="Cancel").press("Enter")
+    reason.fill("Not needed")
+    let_go(served, "ship")
+    expect(dialog.get_by_role("alert")).to_contain_text("The workflow is completed.")
+    expect(reason).to_have_value("Not needed")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
+    assert has_kept_focus(page)
+
+
+def test_what_was_undone_is_told_where_it_is_approved_and_retried(
+    served: Server, open_page: Open, complaints: Complaints
+) -> None:
+    """By keyboard: the page offers what a resume offers, and keeps the place afterwards."""
+    complaints.expected = ("409",)
+    page = open_page(served)
+    flow = asks(served, page)
+    served.holdfast("tx", "undo", "last")
+    page.get_by_role("button", name="Approve").press("Enter")
+    dialog = page.get_by_role("dialog", name="Approve without what was undone?")
+    expect(dialog).to_contain_text("What completed tasks had changed was undone: edit.")
+    link = dialog.get_by_role("link", name="edit")
+    expect(link).to_have_attribute("href", f"/workflows/{flow}/tasks/edit")
+    assert faults_by_axe(page) == []
+    dialog.get_by_role("button", name="Back").press("Enter")
+    expect(page.get_by_role("button", name="Approve")).to_be_focused()
+    page.keyboard.press("Enter")
+    dialog.get_by_role("button", name="Continue without it").press("Enter")
+    sees(page, "In progress")
+    expect(dialog).to_have_count(0)
+    assert has_kept_focus(page)
+    let_go(served, "ship")
+    sees(page, "Completed")
+    assert not (served.project / "made").exists()
+
+    tasks = [
+        {"id": "edit", "run": "sleep 0.05; echo one > made"},
+        {"id": "flaky", "run": "test -e fixed", "depends_on": ["edit"]},
+    ]
+    plan = {"issue": {"id": "E2E-3", "title": "Fails once"}, "tasks": tasks}
+    flow = served.ask("/api/workflows", {"plan": plan})["id"]
+    page.goto(f"{served.url}/workflows/{flow}/tasks/flaky")
+    expect(page.locator("h1 .status")).to_have_text("Failed")
+    served.holdfast("tx", "undo", "last")
+    (served.project / "fixed").touch()
+    page.get_by_role("button", name="Retry").press("Enter")
+    dialog = page.get_by_role("dialog", name="Retry without what was undone?")
+    dialog.get_by_role("button", name="Continue without it").press("Enter")
+    expect(page.locator("h1 .status")).to_have_text("Completed")
+    assert not (served.project / "made").exists()
+
+
 @pytest.mark.some_of("theme")
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_theme_is_kept(theme: str, served: Server, open_page: Open) -> None:

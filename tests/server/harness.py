@@ -41,7 +41,7 @@ class Answer:
         assert told["type"] == f"urn:holdfast:error:{error['code']}"
         assert (told["status"], told["detail"]) == (self.status, error["message"])
         assert told["title"]
-        assert set(error) == {"code", "message", "hint", "faults", "confirm"}, error
+        assert set(error) == {"code", "message", "hint", "faults", "confirm", "undone"}, error
         assert error["message"]
         return error["code"]
 

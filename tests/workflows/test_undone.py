@@ -14,6 +14,7 @@ from holdfast.sessions.undone import UndoneWork, judged, undone_work
 from holdfast.undo.ledger import fold
 from holdfast.undo.plan import touched_by
 from holdfast.undo.transactions import SideCar
+from holdfast.workflows.service import UndoneWorkError
 from soak import repeated
 
 from .harness import Workshop, plan_of
@@ -288,6 +289,23 @@ def test_what_waits_for_approval_is_not_approved_over_a_hole(workshop: Workshop)
     place.run("skip", "t2").failed(1, error="cannot skip .* was undone: t1", hint="holdfast tx undo ch_")
     restore(place)
     assert "✓ Workflow completed" in place.ok("approve").out
+
+
+def test_a_user_may_let_it_go_on_without_what_was_undone(workshop: Workshop) -> None:
+    """As a resume does: it counts as settled from there on."""
+    plan = workshop.project / "plan.yaml"
+    tasks = "".join(f"  - {{id: t{n}, run: 'true', depends_on: [t1], approval: true}}\n" for n in (2, 3, 4))
+    plan.write_text(f"issue: {{id: W, title: Work}}\ntasks:\n  - {{id: t1, run: 'echo one > a'}}\n{tasks}")
+    workshop.place.run("run", "plan.yaml")
+    workshop.place.ok("tx", "undo", "last")
+    with workshop.service() as service:
+        (flow,) = service.store.workflows()
+        with pytest.raises(UndoneWorkError) as refused:
+            service.skip(flow.id, "t2")
+        assert refused.value.undone is not None
+        assert refused.value.undone["is_certain"]
+        service.skip(flow.id, "t2", accept_undone=True)
+        assert not service.undone(service.workflow(flow.id), None)
 
 
 def test_undone_while_it_runs_is_told_by_status(workshop: Workshop) -> None:

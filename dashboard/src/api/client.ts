@@ -11,6 +11,7 @@ export class ApiError extends Error {
   readonly hint: string | null;
   readonly faults: ErrorDetail["faults"];
   readonly confirm: ErrorDetail["confirm"];
+  readonly undone: ErrorDetail["undone"];
 
   constructor(status: number, detail: Partial<ErrorDetail>) {
     super(neutral(detail.message ?? `The server answered with ${status}.`));
@@ -20,6 +21,7 @@ export class ApiError extends Error {
     this.hint = neutral(detail.hint ?? "") || null;
     this.faults = detail.faults ?? [];
     this.confirm = detail.confirm ?? null;
+    this.undone = detail.undone ?? null;
   }
 
   /** Nobody answered: worth another try, unlike a clear no. */

@@ -1244,6 +1244,12 @@ export interface components {
         /** ApproveTask */
         ApproveTask: {
             /**
+             * Accept Undone
+             * @description Continue although changes of completed tasks were undone (`undone_work`)
+             * @default false
+             */
+            accept_undone: boolean;
+            /**
              * Task Id
              * @description Fail unless this is the task that is waiting
              */
@@ -1767,6 +1773,8 @@ export interface components {
              * @description Human-readable description
              */
             message: string;
+            /** @description With `undone_work`: what to restore, or to continue without */
+            undone: components["schemas"]["UndoneReport"] | null;
         };
         /** ErrorRecord */
         ErrorRecord: {
@@ -3251,6 +3259,12 @@ export interface components {
         /** RetryTask */
         RetryTask: {
             /**
+             * Accept Undone
+             * @description Continue although changes of completed tasks were undone (`undone_work`)
+             * @default false
+             */
+            accept_undone: boolean;
+            /**
              * Message
              * @description A message for the next session
              */
@@ -3478,6 +3492,12 @@ export interface components {
         };
         /** SkipTask */
         SkipTask: {
+            /**
+             * Accept Undone
+             * @description Continue although changes of completed tasks were undone (`undone_work`)
+             * @default false
+             */
+            accept_undone: boolean;
             /** Reason */
             reason?: string | null;
             /** Task Id */

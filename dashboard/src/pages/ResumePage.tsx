@@ -3,16 +3,16 @@ import { type FormEvent, Suspense, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { ApiError, answered, api } from "../api/client";
 import { progressOf, refresh, resumePreview, serverSettings, snapshotsOf } from "../api/queries";
-import type { ResumePreview, SnapshotSummary, UndoneReport } from "../api/types";
+import type { ResumePreview, SnapshotSummary } from "../api/types";
 import { counted, moment, neutral } from "../lib/format";
 import { part } from "../lib/part";
-import { taskPath } from "../lib/paths";
 import { useTitle } from "../lib/use-title";
 import { Facts, ForeignText } from "../parts/bits";
 import { ContextText, CostLine, FidelityReport } from "../parts/ContextView";
 import { Drift, driftFound } from "../parts/Drift";
 import { Loading, Shown } from "../parts/states";
 import { say } from "../parts/toasts";
+import { Undone } from "../parts/Undone";
 
 const ContextEditor = part(() => import("../parts/ContextEditor"));
 
@@ -293,35 +293,6 @@ function ResumeForm({
         </Link>
       </div>
     </form>
-  );
-}
-
-/** Completed tasks whose files are not as they left them: restored, or gone on without, before anything runs. */
-function Undone({ id, undone, children }: { id: string; undone: UndoneReport; children?: React.ReactNode }) {
-  return (
-    <section className="notice warn stack" aria-label="Undone">
-      {undone.facts.map((fact) => (
-        <p key={fact}>
-          <strong>{neutral(fact.charAt(0).toUpperCase() + fact.slice(1))}.</strong>
-        </p>
-      ))}
-      {undone.tasks.length > 0 && (
-        <p>
-          Redo it on the page of{" "}
-          {undone.tasks.map((task, index) => (
-            <span key={task.id}>
-              {index > 0 && ", "}
-              <Link href={taskPath(id, task.id)} title={neutral(task.paths.join(", "))}>
-                {neutral(task.id)}
-              </Link>
-            </span>
-          ))}
-          {undone.restore_with.length > 0 && ", or restore all of it:"}
-        </p>
-      )}
-      {undone.restore_with.length > 0 && <pre>{undone.restore_with.join("\n")}</pre>}
-      {children}
-    </section>
   );
 }
 

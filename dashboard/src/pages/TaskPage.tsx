@@ -2,7 +2,6 @@
 import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link } from "wouter";
-import { answered, api } from "../api/client";
 import { conversationOf, progressOf, taskOf } from "../api/queries";
 import type { TaskAttempt, TaskDetail, WorkflowProgress } from "../api/types";
 import { count, dollars, duration, moment, neutral, percent } from "../lib/format";
@@ -10,8 +9,8 @@ import { plain } from "../lib/output";
 import { taskPath } from "../lib/paths";
 import { useTitle } from "../lib/use-title";
 import { useEvents, useNews } from "../live/use-events";
-import { ForkButton, ReasonDialog, useAction } from "../parts/Actions";
-import { ApprovalCard } from "../parts/ApprovalCard";
+import { ForkButton, RetryButton, SkipDialog } from "../parts/Actions";
+import { Approval } from "../parts/ApprovalCard";
 import { Ago, Facts, Foreign, ForeignText, Section, Status } from "../parts/bits";
 import { ConversationView } from "../parts/ConversationView";
 import { FileChanges } from "../parts/FileChanges";
@@ -40,7 +39,7 @@ export default function TaskPage({ id, taskId }: { id: string; taskId: string })
         {(data) => (
           <>
             <Head data={data} progress={progress.data} />
-            {data.is_waiting && <ApprovalCard id={id} taskId={taskId} />}
+            <Approval id={id} taskId={data.is_waiting ? taskId : null} />
             <div className="with-side">
               <div className="stack">
                 <LiveOutput
@@ -100,19 +99,18 @@ function Head({ data, progress }: { data: TaskDetail; progress: WorkflowProgress
 function TaskActions({ data: { task }, progress }: { data: TaskDetail; progress: WorkflowProgress }) {
   const { workflow } = progress;
   const [isSkipping, setSkipping] = useState(false);
-  const path = { params: { path: { workflow_id: workflow.id } } };
   const rests = workflow.status === "paused" || workflow.status === "failed" || progress.abandoned;
-  const retry = useAction(workflow.id, `Task ${neutral(task.id)} is retried.`, () =>
-    answered(api.POST("/api/workflows/{workflow_id}/retry", { ...path, body: { task_id: task.id } })),
-  );
   const canAct = rests && task.status !== "completed" && task.status !== "skipped";
   return (
     <div className="actions">
       <ForkButton id={workflow.id} taskId={task.id} />
       {canAct && task.status === "failed" && (
-        <button type="button" className="primary" disabled={retry.isPending} onClick={() => retry.mutate("")}>
-          Retry
-        </button>
+        <RetryButton
+          id={workflow.id}
+          taskId={task.id}
+          className="primary"
+          done={`Task ${neutral(task.id)} is retried.`}
+        />
       )}
       {canAct && (
         <button type="button" onClick={() => setSkipping(true)}>
@@ -120,22 +118,7 @@ function TaskActions({ data: { task }, progress }: { data: TaskDetail; progress:
         </button>
       )}
       {isSkipping && (
-        <ReasonDialog
-          title={`Skip task ${neutral(task.id)}?`}
-          text="The tasks that depend on it can start. Other failed tasks stay failed."
-          verb="Skip"
-          done={`Task ${neutral(task.id)} skipped; the workflow continues.`}
-          id={workflow.id}
-          call={(reason) =>
-            answered(
-              api.POST("/api/workflows/{workflow_id}/skip", {
-                ...path,
-                body: { task_id: task.id, reason: reason || null },
-              }),
-            )
-          }
-          onClose={() => setSkipping(false)}
-        />
+        <SkipDialog id={workflow.id} taskId={task.id} isLate={!canAct} onClose={() => setSkipping(false)} />
       )}
     </div>
   );

@@ -11,7 +11,7 @@ import { taskPath } from "../lib/paths";
 import { useTitle } from "../lib/use-title";
 import { useEvents, useNews } from "../live/use-events";
 import { Actions } from "../parts/Actions";
-import { ApprovalCard } from "../parts/ApprovalCard";
+import { Approval } from "../parts/ApprovalCard";
 import { Ago, ContextGauge, Foreign, ProgressBar, Status } from "../parts/bits";
 import { EventList } from "../parts/EventList";
 import { SessionTimeline } from "../parts/SessionTimeline";
@@ -161,9 +161,11 @@ function Head({
             {neutral(workflow.issue.title || workflow.issue.id)}
           </h1>
           <p className="muted">
-            {neutral(workflow.issue.id)} ·{" "}
-            <span title={neutral(workflow.worktree)}>{folder(workflow.worktree)}</span> · session{" "}
-            {workflow.session_count} · changed <Ago at={workflow.updated_at} />
+            <span className="ellipsis">{neutral(workflow.issue.id)}</span> ·{" "}
+            <span className="ellipsis" title={neutral(workflow.worktree)}>
+              {folder(workflow.worktree)}
+            </span>{" "}
+            · session {workflow.session_count} · changed <Ago at={workflow.updated_at} />
           </p>
         </div>
         <Actions progress={progress} />
@@ -228,13 +230,7 @@ function Notices({ progress }: { progress: WorkflowProgress }) {
           The process running this workflow is gone. Resume it: no finished work is lost.
         </p>
       )}
-      {progress.waiting_for_approval && (
-        <ApprovalCard
-          key={progress.waiting_for_approval}
-          id={workflow.id}
-          taskId={progress.waiting_for_approval}
-        />
-      )}
+      <Approval key={workflow.id} id={workflow.id} taskId={progress.waiting_for_approval} />
       {(workflow.status === "paused" || workflow.status === "failed") && (
         <p className="notice warn">
           {workflow.status === "failed" ? "Failed" : "Paused"}{" "}
@@ -272,7 +268,11 @@ function Tabs({
   const [, go] = useLocation();
   const counts: Partial<Record<Tab, number>> = { events, snapshots };
   useEffect(() => {
-    document.getElementById(`tab-${shown}`)?.scrollIntoView({ block: "nearest", inline: "center" });
+    // Sideways only: the page itself stays where its reader is.
+    const tab = document.getElementById(`tab-${shown}`);
+    const bar = tab?.parentElement;
+    if (tab && bar)
+      bar.scrollLeft = tab.offsetLeft - bar.offsetLeft - (bar.clientWidth - tab.offsetWidth) / 2;
   }, [shown]);
   const move = (event: KeyboardEvent) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];

@@ -1,35 +1,26 @@
 /** What can be done with a workflow in its state, and how the server answered. */
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { Link, useLocation } from "wouter";
-import { answered, api } from "../api/client";
+import { ApiError, answered, api } from "../api/client";
 import { progressOf, refresh } from "../api/queries";
 import type { WorkflowProgress } from "../api/types";
-import { neutral } from "../lib/format";
-import { Dialog } from "./bits";
+import { neutral, words } from "../lib/format";
+import { Dialog, Foreign } from "./bits";
 import { complain, say } from "./toasts";
+import { Undone } from "./Undone";
 
-type Asking = "pause" | "cancel" | "skip" | null;
+type Asking = { readonly what: "pause" | "cancel" | "skip"; readonly task: string } | null;
 
 export function Actions({ progress }: { progress: WorkflowProgress }) {
   const [asking, setAsking] = useState<Asking>(null);
   const { workflow } = progress;
-  const path = { params: { path: { workflow_id: workflow.id } } };
   const status = workflow.status ?? "pending";
   const isRunning = status === "in_progress" && !progress.abandoned;
   const canResume = status === "paused" || status === "failed" || progress.abandoned;
   const isOver = status === "completed" || status === "cancelled";
-  const retry = useAction(workflow.id, "The failed task is retried.", () =>
-    answered(api.POST("/api/workflows/{workflow_id}/retry", path)),
-  );
   const [failed] = progress.failed_task_ids;
-  if (isOver) {
-    return (
-      <div className="actions">
-        <ForkButton id={workflow.id} />
-      </div>
-    );
-  }
+  const ask = (what: "pause" | "cancel" | "skip") => setAsking({ what, task: failed ?? "" });
   return (
     <div className="actions">
       {isRunning && (
@@ -37,17 +28,15 @@ export function Actions({ progress }: { progress: WorkflowProgress }) {
           type="button"
           className="primary"
           disabled={Boolean(workflow.pause_request)}
-          onClick={() => setAsking("pause")}
+          onClick={() => ask("pause")}
         >
           {workflow.pause_request ? "Pausing…" : "Pause"}
         </button>
       )}
       {canResume && failed && (
         <>
-          <button type="button" disabled={retry.isPending} onClick={() => retry.mutate("")}>
-            Retry
-          </button>
-          <button type="button" onClick={() => setAsking("skip")}>
+          <RetryButton id={workflow.id} done="The failed task is retried." />
+          <button type="button" onClick={() => ask("skip")}>
             Skip <span className="ellipsis">{neutral(failed)}</span>
           </button>
         </>
@@ -58,44 +47,156 @@ export function Actions({ progress }: { progress: WorkflowProgress }) {
         </Link>
       )}
       <ForkButton id={workflow.id} />
-      <button type="button" onClick={() => setAsking("cancel")}>
-        Cancel
-      </button>
-      {asking === "pause" && <PauseDialog progress={progress} onClose={() => setAsking(null)} />}
-      {asking === "cancel" && (
+      {!isOver && (
+        <button type="button" onClick={() => ask("cancel")}>
+          Cancel
+        </button>
+      )}
+      {asking?.what === "pause" && (
+        <PauseDialog progress={progress} isLate={!isRunning} onClose={() => setAsking(null)} />
+      )}
+      {asking?.what === "cancel" && (
         <ReasonDialog
           title="Cancel this workflow permanently?"
           text="A running task is stopped. A cancelled workflow cannot be resumed."
           verb="Cancel the workflow"
           done="Workflow cancelled."
           id={workflow.id}
+          isLate={isOver}
           call={(reason) =>
             answered(
-              api.POST("/api/workflows/{workflow_id}/cancel", { ...path, body: { reason: reason || null } }),
-            )
-          }
-          onClose={() => setAsking(null)}
-        />
-      )}
-      {asking === "skip" && failed && (
-        <ReasonDialog
-          title={`Skip task ${neutral(failed)}?`}
-          text="The tasks that depend on it can start. Other failed tasks stay failed."
-          verb="Skip"
-          done={`Task ${neutral(failed)} skipped; the workflow continues.`}
-          id={workflow.id}
-          call={(reason) =>
-            answered(
-              api.POST("/api/workflows/{workflow_id}/skip", {
-                ...path,
-                body: { task_id: failed, reason: reason || null },
+              api.POST("/api/workflows/{workflow_id}/cancel", {
+                params: { path: { workflow_id: workflow.id } },
+                body: { reason: reason || null },
               }),
             )
           }
           onClose={() => setAsking(null)}
         />
       )}
+      {asking?.what === "skip" && (
+        <SkipDialog
+          id={workflow.id}
+          taskId={asking.task}
+          isLate={!canResume || !progress.failed_task_ids.includes(asking.task)}
+          onClose={() => setAsking(null)}
+        />
+      )}
     </div>
+  );
+}
+
+/** Does it; where the server refuses as completed work was undone, asks whether to go on without that. */
+export function UndoneAwareButton({
+  id,
+  verb,
+  done,
+  className,
+  call,
+}: {
+  id: string;
+  verb: string;
+  done: string;
+  className?: string;
+  call: (accept_undone: boolean) => Promise<unknown>;
+}) {
+  const client = useQueryClient();
+  const act = useMutation({
+    mutationFn: call,
+    onSuccess: () => say(done),
+    onError: complainUnlessUndone,
+    onSettled: () => refresh(client, id),
+  });
+  const undone = act.error instanceof ApiError ? act.error.undone : null;
+  return (
+    <>
+      {/* Not `disabled`, which would take the focus from it. */}
+      <button
+        type="button"
+        className={className}
+        aria-disabled={act.isPending}
+        onClick={() => act.isPending || act.mutate(false)}
+      >
+        {verb}
+      </button>
+      {undone && (
+        <Dialog title={`${verb} without what was undone?`} onClose={act.reset}>
+          <div className="stack">
+            <Undone id={id} undone={undone} />
+            <div className="row end">
+              <button type="button" onClick={act.reset}>
+                Back
+              </button>
+              <button type="button" className="danger" onClick={() => act.isPending || act.mutate(true)}>
+                Continue without it
+              </button>
+            </div>
+          </div>
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+export function RetryButton({
+  id,
+  taskId,
+  done,
+  className,
+}: {
+  id: string;
+  taskId?: string;
+  done: string;
+  className?: string;
+}) {
+  const task = taskId === undefined ? {} : { task_id: taskId };
+  return (
+    <UndoneAwareButton
+      id={id}
+      verb="Retry"
+      done={done}
+      className={className ?? ""}
+      call={(accept_undone) =>
+        answered(
+          api.POST("/api/workflows/{workflow_id}/retry", {
+            params: { path: { workflow_id: id } },
+            body: { ...task, accept_undone },
+          }),
+        )
+      }
+    />
+  );
+}
+
+export function SkipDialog({
+  id,
+  taskId,
+  isLate,
+  onClose,
+}: {
+  id: string;
+  taskId: string;
+  isLate: boolean;
+  onClose: () => void;
+}) {
+  return (
+    <ReasonDialog
+      title={`Skip task ${neutral(taskId)}?`}
+      text="The tasks that depend on it can start. Other failed tasks stay failed."
+      verb="Skip"
+      done={`Task ${neutral(taskId)} skipped; the workflow continues.`}
+      id={id}
+      isLate={isLate}
+      call={(reason, accept_undone) =>
+        answered(
+          api.POST("/api/workflows/{workflow_id}/skip", {
+            params: { path: { workflow_id: id } },
+            body: { task_id: taskId, reason: reason || null, accept_undone },
+          }),
+        )
+      }
+      onClose={onClose}
+    />
   );
 }
 
@@ -123,18 +224,21 @@ export function ForkButton({ id, taskId }: { id: string; taskId?: string }) {
   );
 }
 
-export function useAction<T>(id: string, done: string, call: (reason: string) => Promise<T>) {
-  const client = useQueryClient();
-  return useMutation({
-    mutationFn: call,
-    onSuccess: () => say(done),
-    onError: complain,
-    onSettled: () => refresh(client, id),
-  });
+/** That it was undone is told where somebody can decide on it. */
+function complainUnlessUndone(error: unknown): void {
+  if (!(error instanceof ApiError && error.undone)) complain(error);
 }
 
 /** A pause is asked for at once and shows at once; where the server refuses, the page takes it back. */
-function PauseDialog({ progress, onClose }: { progress: WorkflowProgress; onClose: () => void }) {
+function PauseDialog({
+  progress,
+  isLate,
+  onClose,
+}: {
+  progress: WorkflowProgress;
+  isLate: boolean;
+  onClose: () => void;
+}) {
   const [reason, setReason] = useState("");
   const [force, setForce] = useState("");
   const client = useQueryClient();
@@ -200,11 +304,12 @@ function PauseDialog({ progress, onClose }: { progress: WorkflowProgress; onClos
             onChange={(event) => setForce(event.target.value)}
           />
         </label>
+        {isLate && <Late id={id} />}
         <div className="row end">
           <button type="button" onClick={onClose}>
             Back
           </button>
-          <button type="submit" className="primary">
+          <button type="submit" className="primary" disabled={isLate}>
             Pause
           </button>
         </div>
@@ -230,17 +335,40 @@ interface ReasonProperties {
   done: string;
   id: string;
   isRequired?: boolean;
-  call: (reason: string) => Promise<unknown>;
+  /** Meanwhile it cannot be done any more. What was typed stays, to be read or copied. */
+  isLate: boolean;
+  call: (reason: string, accept_undone: boolean) => Promise<unknown>;
   onClose: () => void;
 }
 
 /** What cannot be taken back is not shown before the server did it. */
-export function ReasonDialog({ title, text, verb, done, id, isRequired, call, onClose }: ReasonProperties) {
+export function ReasonDialog({
+  title,
+  text,
+  verb,
+  done,
+  id,
+  isRequired,
+  call,
+  onClose,
+  ...given
+}: ReasonProperties) {
   const [reason, setReason] = useState("");
-  const action = useAction(id, done, call);
+  const client = useQueryClient();
+  const action = useMutation({
+    mutationFn: (accept_undone: boolean) => call(reason.trim(), accept_undone),
+    onSuccess: () => {
+      say(done);
+      onClose();
+    },
+    onError: complainUnlessUndone,
+    onSettled: () => refresh(client, id),
+  });
+  const undone = action.error instanceof ApiError ? action.error.undone : null;
+  const isLate = given.isLate && !action.isPending && !action.isSuccess; // else it was done here
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    action.mutate(reason.trim(), { onSuccess: onClose });
+    if (!action.isPending) action.mutate(Boolean(undone));
   };
   return (
     <Dialog title={title} onClose={onClose}>
@@ -256,15 +384,32 @@ export function ReasonDialog({ title, text, verb, done, id, isRequired, call, on
             onChange={(event) => setReason(event.target.value)}
           />
         </label>
+        {isLate && <Late id={id} />}
+        {undone && !isLate && <Undone id={id} undone={undone} />}
         <div className="row end">
           <button type="button" onClick={onClose}>
             Back
           </button>
-          <button type="submit" className="danger" disabled={action.isPending}>
-            {verb}
+          <button type="submit" className="danger" disabled={isLate} aria-disabled={action.isPending}>
+            {undone ? `${verb}, and continue without it` : verb}
           </button>
         </div>
       </form>
     </Dialog>
+  );
+}
+
+/** Somebody else was faster: what came of it, in place of a dialog that vanishes. */
+function Late({ id }: { id: string }) {
+  const { data } = useQuery(progressOf(id));
+  const workflow = data?.workflow;
+  const isStopped = workflow?.status === "failed" || workflow?.status === "paused";
+  return (
+    <div className="notice warn" role="alert">
+      <strong>This was decided elsewhere meanwhile.</strong>{" "}
+      {workflow && <>The workflow is {words(workflow.status ?? "pending").toLowerCase()}.</>}{" "}
+      {isStopped && workflow.pause_reason && <Foreign text={workflow.pause_reason} />} What you typed was not
+      sent.
+    </div>
   );
 }

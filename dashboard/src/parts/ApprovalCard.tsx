@@ -3,14 +3,54 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { answered, api } from "../api/client";
 import { approvalOf } from "../api/queries";
-import type { Approval } from "../api/types";
+import type { Approval as Asked } from "../api/types";
 import { counted, dollars, neutral } from "../lib/format";
-import { ReasonDialog, useAction } from "./Actions";
+import { ReasonDialog, UndoneAwareButton } from "./Actions";
 import { Facts, Foreign, ForeignText, Section, Status } from "./bits";
 import { FileChanges } from "./FileChanges";
 import { Shown } from "./states";
 
-export function ApprovalCard({ id, taskId }: { id: string; taskId: string }) {
+/**
+ * The task that waits, if any does. The dialog to reject it stands outside of the card: what is typed there
+ * stays when somebody else decides meanwhile. Afterwards this place says so, and keeps the focus.
+ */
+export function Approval({ id, taskId }: { id: string; taskId: string | null }) {
+  const [rejected, setRejected] = useState<string | null>(null);
+  const [hasAsked, setAsked] = useState(false);
+  if (taskId !== null && !hasAsked) setAsked(true);
+  if (!hasAsked) return null;
+  return (
+    <div>
+      {taskId === null ? (
+        <p className="muted">No task waits for your approval any more.</p>
+      ) : (
+        <ApprovalCard key={taskId} id={id} taskId={taskId} onReject={() => setRejected(taskId)} />
+      )}
+      {rejected !== null && (
+        <ReasonDialog
+          title="Reject the waiting task?"
+          text="The workflow fails and shows your reason; resuming it asks for approval again."
+          verb="Reject"
+          done="Rejected."
+          id={id}
+          isRequired
+          isLate={rejected !== taskId}
+          call={(reason) =>
+            answered(
+              api.POST("/api/workflows/{workflow_id}/reject", {
+                params: { path: { workflow_id: id } },
+                body: { task_id: rejected, reason },
+              }),
+            )
+          }
+          onClose={() => setRejected(null)}
+        />
+      )}
+    </div>
+  );
+}
+
+function ApprovalCard({ id, taskId, onReject }: { id: string; taskId: string; onReject: () => void }) {
   const approval = useQuery(approvalOf(id, taskId));
   return (
     <Section title="A task waits for your approval">
@@ -22,7 +62,25 @@ export function ApprovalCard({ id, taskId }: { id: string; taskId: string }) {
         {(data) => (
           <div className="stack approval">
             <WhatRuns id={id} approval={data} />
-            <Decision id={id} taskId={data.task.id} />
+            <div className="row">
+              <UndoneAwareButton
+                id={id}
+                verb="Approve"
+                className="primary"
+                done="Approved; the workflow continues."
+                call={(accept_undone) =>
+                  answered(
+                    api.POST("/api/workflows/{workflow_id}/approve", {
+                      params: { path: { workflow_id: id } },
+                      body: { task_id: data.task.id, accept_undone },
+                    }),
+                  )
+                }
+              />
+              <button type="button" onClick={onReject}>
+                Reject…
+              </button>
+            </div>
           </div>
         )}
       </Shown>
@@ -30,7 +88,7 @@ export function ApprovalCard({ id, taskId }: { id: string; taskId: string }) {
   );
 }
 
-function WhatRuns({ id, approval }: { id: string; approval: Approval }) {
+function WhatRuns({ id, approval }: { id: string; approval: Asked }) {
   const { task, driver, worktree, after, after_left_out } = approval;
   const isShell = driver === "shell";
   return (
@@ -107,7 +165,7 @@ function Hidden({ what }: { what: string }) {
   );
 }
 
-function Changed({ id, approval }: { id: string; approval: Approval }) {
+function Changed({ id, approval }: { id: string; approval: Asked }) {
   const { changes, changes_left_out, changes_unknown, worktree } = approval;
   if (changes_unknown) {
     return <p className="muted">What was changed in files cannot be shown: {neutral(changes_unknown)}.</p>;
@@ -119,44 +177,5 @@ function Changed({ id, approval }: { id: string; approval: Approval }) {
       <FileChanges id={id} worktree={worktree} changes={changes} />
       {changes_left_out > 0 && <p className="muted">and {counted(changes_left_out, "older change")}</p>}
     </>
-  );
-}
-
-function Decision({ id, taskId }: { id: string; taskId: string }) {
-  const [isRejecting, setRejecting] = useState(false);
-  const path = { params: { path: { workflow_id: id } } };
-  const approve = useAction(id, "Approved; the workflow continues.", () =>
-    answered(api.POST("/api/workflows/{workflow_id}/approve", { ...path, body: { task_id: taskId } })),
-  );
-  return (
-    <div className="row">
-      <button
-        type="button"
-        className="primary"
-        disabled={approve.isPending}
-        onClick={() => approve.mutate("")}
-      >
-        Approve
-      </button>
-      <button type="button" onClick={() => setRejecting(true)}>
-        Reject…
-      </button>
-      {isRejecting && (
-        <ReasonDialog
-          title="Reject the waiting task?"
-          text="The workflow fails and shows your reason; resuming it asks for approval again."
-          verb="Reject"
-          done="Rejected."
-          id={id}
-          isRequired
-          call={(reason) =>
-            answered(
-              api.POST("/api/workflows/{workflow_id}/reject", { ...path, body: { task_id: taskId, reason } }),
-            )
-          }
-          onClose={() => setRejecting(false)}
-        />
-      )}
-    </div>
   );
 }

@@ -134,14 +134,21 @@ class ResumeWorkflow(Body):
     )
 
 
+_ACCEPT_UNDONE = Field(
+    default=False, description="Continue although changes of completed tasks were undone (`undone_work`)"
+)
+
+
 class RetryTask(Body):
     task_id: str | None = Field(default=None, description="The failed task; default: all that failed")
     message: Reason | None = Field(default=None, description="A message for the next session")
+    accept_undone: bool = _ACCEPT_UNDONE
 
 
 class SkipTask(Body):
     task_id: str
     reason: Reason | None = None
+    accept_undone: bool = _ACCEPT_UNDONE
 
 
 class ForkWorkflow(Body):
@@ -163,12 +170,14 @@ class GiveReason(Body):
     reason: Reason | None = None
 
 
+class RejectTask(Body):
+    task_id: str | None = Field(default=None, description="Fail unless this is the task that is waiting")
+    reason: Reason | None = None
+
+
 class ApproveTask(Body):
     task_id: str | None = Field(default=None, description="Fail unless this is the task that is waiting")
-
-
-class RejectTask(ApproveTask):
-    reason: Reason | None = None
+    accept_undone: bool = _ACCEPT_UNDONE
 
 
 class UseLink(Body):

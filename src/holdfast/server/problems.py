@@ -16,7 +16,9 @@ from starlette.routing import Match
 
 from holdfast.base.errors import HoldfastError, code_of, http_status
 from holdfast.model.base import Value
+from holdfast.server.models import UndoneReport
 from holdfast.workflows.originals import UnconfirmedCommandsError
+from holdfast.workflows.service import UndoneWorkError
 
 log = logging.getLogger("holdfast.server")
 
@@ -42,6 +44,9 @@ class ErrorDetail(Value):
     faults: tuple[Fault, ...] = Field(default=(), description="What is invalid in the request, by location")
     confirm: CommandsToConfirm | None = Field(
         default=None, description="With `unconfirmed_commands`: what to read and confirm first"
+    )
+    undone: UndoneReport | None = Field(
+        default=None, description="With `undone_work`: what to restore, or to continue without"
     )
 
 
@@ -137,6 +142,7 @@ def install_error_handlers(app: FastAPI) -> None:
             message=error.message or "failed",
             hint=error.hint,
             confirm=_to_confirm(error),
+            undone=_undone(error),
         )
         return answer(http_status(error), detail)
 
@@ -168,6 +174,12 @@ def _to_confirm(error: HoldfastError) -> CommandsToConfirm | None:
     if not isinstance(error, UnconfirmedCommandsError):
         return None
     return CommandsToConfirm(commands=tuple(error.commands), digest=error.digest)
+
+
+def _undone(error: HoldfastError) -> UndoneReport | None:
+    if not isinstance(error, UndoneWorkError):
+        return None
+    return UndoneReport.model_validate(error.undone)
 
 
 def _invalid(errors: Sequence[Any]) -> ErrorDetail:

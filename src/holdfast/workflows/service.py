@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -270,7 +270,7 @@ class OrchestratorService(WorkflowService[SqlStore]):
         undone = self.undone(workflow, snapshot)
         if undone.is_certain and not accept_undone:
             otherwise = f"`holdfast resume {workflow.id} --accept-undone` continues without it"
-            raise _undone_refusal(
+            raise UndoneWorkError.of(
                 "resume", workflow, undone, f"{otherwise}; --from SNAPSHOT goes back to an earlier point"
             )
         if strict and undone:
@@ -329,6 +329,7 @@ class OrchestratorService(WorkflowService[SqlStore]):
         *,
         message: str | None = None,
         claim: str | None = None,
+        accept_undone: bool = False,
     ) -> Resumed:
         """Go on with the failed task of this name, or with all that failed; others stay as they are."""
         workflow = self.resumable(workflow_id)
@@ -345,10 +346,18 @@ class OrchestratorService(WorkflowService[SqlStore]):
                 hint=f"`holdfast resume {workflow_id}` continues it",
             )
         failed = RETRY_ALL if task_id is None else FailedTasks(retry=(task_id,))
-        return self.resume_workflow(workflow_id, message=message, claim=claim, failed=failed)
+        return self.resume_workflow(
+            workflow_id, message=message, claim=claim, failed=failed, accept_undone=accept_undone
+        )
 
     def skip(
-        self, workflow_id: str, task_id: str, reason: str | None = None, *, claim: str | None = None
+        self,
+        workflow_id: str,
+        task_id: str,
+        reason: str | None = None,
+        *,
+        claim: str | None = None,
+        accept_undone: bool = False,
     ) -> Workflow:
         """Go on without a task; what depends on it can start. Other failed tasks stay failed."""
         workflow = self.recovered(workflow_id)
@@ -357,10 +366,11 @@ class OrchestratorService(WorkflowService[SqlStore]):
             raise IllegalTransitionError(f"task {task_id} is {task.status} and cannot be skipped")
         skipped = TaskSkipped(task_id=task_id, reason=reason)
         if workflow.status == "blocked":
-            self._refuse_over_a_hole("skip", workflow)
+            self._settle_undone("skip", workflow, accept_undone)
             return self.core.skip_waiting(workflow, skipped, claim)
         failed = FailedTasks(retry=(), skipped=(skipped,))
-        return self.resume_workflow(workflow_id, claim=claim, failed=failed).workflow
+        resumed = self.resume_workflow(workflow_id, claim=claim, failed=failed, accept_undone=accept_undone)
+        return resumed.workflow
 
     def fork(
         self,
@@ -468,22 +478,34 @@ class OrchestratorService(WorkflowService[SqlStore]):
         keep_end(self.store, cancelled, Path(os.fsdecode(decode_path(cancelled.worktree))))
         return cancelled
 
-    def approve(self, workflow_id: str, task_id: str | None = None, *, claim: str | None = None) -> Workflow:
+    def approve(
+        self,
+        workflow_id: str,
+        task_id: str | None = None,
+        *,
+        claim: str | None = None,
+        accept_undone: bool = False,
+    ) -> Workflow:
         """Let the task start that is waiting for approval; of another one than `task_id` nothing was seen."""
         workflow = self.store.workflow(workflow_id)
         waiting = self.waiting_for_approval(workflow)
         _check_waits(task_id, waiting)
         if waiting is not None:
-            self._refuse_over_a_hole("approve", workflow)
+            self._settle_undone("approve", workflow, accept_undone)
         waiting_id = waiting.id if waiting else ""
         return again_on_conflict(lambda: self.core.approve(workflow_id, waiting_id, claim))
 
-    def _refuse_over_a_hole(self, verb: str, workflow: Workflow) -> None:
-        """What waits for approval would go on at once."""
+    def _settle_undone(self, verb: str, workflow: Workflow, is_accepted: bool) -> None:
+        """What waits for approval would go on at once: over a hole only if the user lets it."""
         undone = self.undone(workflow, None)
-        if undone.is_certain:
+        if not undone.is_certain:
+            return
+        if not is_accepted:
             otherwise = f"or `holdfast reject {workflow.id}`, and resume it later"
-            raise _undone_refusal(verb, workflow, undone, otherwise)
+            raise UndoneWorkError.of(verb, workflow, undone, otherwise)
+        from holdfast.sessions.undone import accept
+
+        accept(workflow, undone)
 
     def reject(self, workflow_id: str, reason: str | None = None, *, task_id: str | None = None) -> Workflow:
         """Reject the task that is waiting for approval; the workflow fails. A resume asks again."""
@@ -647,14 +669,21 @@ class OrchestratorService(WorkflowService[SqlStore]):
         return undone_work(workflow, snapshot.task_dag.tasks, snapshot.session_number)
 
 
-def _undone_refusal(
-    verb: str, workflow: Workflow, undone: UndoneWork, otherwise: str
-) -> IllegalTransitionError:
-    restoring = ", then ".join(f"`{one}`" for one in undone.commands)
-    return IllegalTransitionError(
-        f"cannot {verb} workflow {workflow.id}: {'; '.join(undone.facts)}",
-        hint=f"{restoring} restores it; {otherwise}" if restoring else otherwise,
-    )
+class UndoneWorkError(IllegalTransitionError):
+    """What completed tasks had changed does not stand; carries the facts, for whoever can ask."""
+
+    undone: Mapping[str, object] | None = None
+    """As `status` prints it."""
+
+    @classmethod
+    def of(cls, verb: str, workflow: Workflow, undone: UndoneWork, otherwise: str) -> Self:
+        restoring = ", then ".join(f"`{one}`" for one in undone.commands)
+        error = cls(
+            f"cannot {verb} workflow {workflow.id}: {'; '.join(undone.facts)}",
+            hint=f"{restoring} restores it; {otherwise}" if restoring else otherwise,
+        )
+        error.undone = undone.document
+        return error
 
 
 def _refuse_lost(originals: Originals, origin: Workflow, tasks: TaskDAG) -> None:

@@ -167,13 +167,16 @@ def retry_task(
 ) -> ResumeResponse:
     """Resume a workflow with the failed task of this name, or with all that failed."""
     wanted = request or RetryTask()
-    return _resumed(desk, desk.service.retry(workflow_id, wanted.task_id, message=wanted.message))
+    resumed = desk.service.retry(
+        workflow_id, wanted.task_id, message=wanted.message, accept_undone=wanted.accept_undone
+    )
+    return _resumed(desk, resumed)
 
 
 @router.post("/skip", responses=documented(404, 409, *WITH_BODY))
 def skip_task(workflow_id: str, desk: AtDesk, request: SkipTask) -> ActionResponse:
     """Skip a task that is not completed and continue with those that depend on it."""
-    desk.service.skip(workflow_id, request.task_id, request.reason)
+    desk.service.skip(workflow_id, request.task_id, request.reason, accept_undone=request.accept_undone)
     desk.see_to_it()
     return ActionResponse(status="skipped", workflow_id=workflow_id)
 
@@ -299,7 +302,8 @@ def approve_workflow(
     workflow_id: str, desk: AtDesk, request: Annotated[ApproveTask | None, Body()] = None
 ) -> ActionResponse:
     """Approve the waiting task and continue."""
-    desk.service.approve(workflow_id, request.task_id if request else None)
+    wanted = request or ApproveTask()
+    desk.service.approve(workflow_id, wanted.task_id, accept_undone=wanted.accept_undone)
     desk.see_to_it()
     return ActionResponse(status="approved", workflow_id=workflow_id)
 
