@@ -9,7 +9,7 @@ const BUILT = "../src/holdfast/server/static";
 const SMALL = 1_000;
 
 const SHARED =
-  /vite\/preload-helper|node_modules\/(react|react-dom|scheduler|wouter|regexparam|mitt|use-sync-external-store|openapi-fetch|@tanstack\/(query-core|react-query))\/|src\/(api|live)\/(?!use-output)|src\/lib\/(format|part|paths|use-title)\.|src\/parts\/(bits|states|toasts|SessionUsage)\./;
+  /vite\/preload-helper|rolldown\/runtime|node_modules\/(react|react-dom|scheduler|wouter|regexparam|mitt|use-sync-external-store|openapi-fetch|@tanstack\/(query-core|react-query))\/|src\/(api|live)\/(?!use-output)|src\/lib\/(format|part|paths|use-param|use-title)\.|src\/parts\/(bits|states|toasts|SessionUsage)\./;
 
 /** Each file a second and third time, compressed, for the server to send as it is. */
 const compressed = {
@@ -34,6 +34,7 @@ export default defineConfig({
     emptyOutDir: true,
     // Nothing inline: the server's content security policy lets in only files of its own.
     assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
     chunkSizeWarningLimit: 300,
     // What every page needs is one file: a dozen small ones cost a dozen times the headers of an answer.
     rollupOptions: { output: { codeSplitting: { groups: [{ name: "shared", test: SHARED }] } } },

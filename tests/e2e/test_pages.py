@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from e2e.browser import PATIENCE, ROOT, Complaints, Server, faults_by_axe
 from holdfast.model.findings import Evidence
@@ -229,6 +230,61 @@ def test_first_page_is_light_on_a_phone(sample: Sample, browser: Browser, compla
         sizes = [size for request, size in ended if request in begun]
         assert len(sizes) > 5
         assert sum(sizes) < MOST_TRANSFERRED
+
+
+ROUND_TRIP, BYTES_A_SECOND = 0.15, 1_600_000 / 8
+"""Of the network that Lighthouse gives a mid-range phone."""
+MOST_SCRIPT = 330_000
+"""Bytes to read and run before anything is drawn: such a phone reads a megabyte a second."""
+
+
+def test_first_page_is_drawn_within_a_second_on_a_phone(
+    sample: Sample, browser: Browser, complaints: Complaints
+) -> None:
+    """By what has to arrive before, not by a clock: no answer of the API is among it."""
+    with browser.new_context(viewport={"width": 390, "height": 860}) as context:
+        page = context.new_page()
+        complaints.watch(page)
+        sample.server.let_in(page)
+        held: list[str] = []
+
+        def hold(route: Route) -> None:
+            held.append(route.request.url)
+
+        page.route("**/api/**", hold)
+        protocol = context.new_cdp_session(page)
+        protocol.send("Network.enable")
+        protocol.send("Network.clearBrowserCache")
+        wave: dict[str, int] = {}  # how many round trips after the address was entered
+        kinds: dict[str, str] = {}
+        sizes: dict[str, float] = {}
+
+        def begun(told: dict[str, Any]) -> None:
+            asked_by = told["initiator"].get("url", "")
+            wave[told["request"]["url"]] = wave.get(asked_by, 0) + 1
+            kinds[told["requestId"]] = told.get("type", "")
+
+        protocol.on("Network.requestWillBeSent", begun)
+        protocol.on(
+            "Network.loadingFinished",
+            lambda told: sizes.update({told["requestId"]: told["encodedDataLength"]}),
+        )
+        page.goto(f"{sample.server.url}/")
+        expect(page.get_by_label("Search workflows")).to_be_visible(timeout=PATIENCE)
+        drawn = "() => performance.getEntriesByName('first-contentful-paint').length"
+        page.wait_for_function(drawn)
+        scripts = page.evaluate(
+            "() => performance.getEntriesByType('resource')"
+            ".filter((one) => one.name.endsWith('.js')).map((one) => one.decodedBodySize)"
+        )
+        own = [sizes[one] for one, kind in kinds.items() if kind in ("Document", "Script", "Stylesheet")]
+        depth = max(times for url, times in wave.items() if "/api/" not in url)
+        assert len(own) >= 5
+        assert held
+        connecting = ROUND_TRIP
+        assert connecting + depth * ROUND_TRIP + sum(own) / BYTES_A_SECOND < 1
+        assert sum(scripts) < MOST_SCRIPT
+        page.unroute_all(behavior="ignoreErrors")
 
 
 def test_graph_has_a_map(sample: Sample, browser: Browser, complaints: Complaints) -> None:
