@@ -796,3 +796,4 @@ def test_odd_texts_leave_every_page_readable(served: Server, open_page: Open) ->
     heading = page.get_by_role("heading", level=1).bounding_box()
     assert heading is not None
     assert heading["height"] < 80
+    assert page.evaluate("() => window.scrollY") == 0, "the page does not begin at its top"
