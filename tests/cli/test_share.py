@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -42,6 +43,32 @@ def test_there_and_back(place: Place, colleague: Place, remote: Path) -> None:
     assert "context is full" in colleague.ok("context", "latest").out
     assert colleague.json("share", "pull") == []
     assert place.json("share", "pull") == []  # one's own is no news
+
+
+def test_what_is_undone_of_a_plan_after_it_was_shared_is_known_there(place: Place, colleague: Place) -> None:
+    tasks = [{"id": name, "description": name, "run": f"echo x > {name}"} for name in ("a", "b")]
+    plan = place.project / "plan.yaml"
+    plan.write_text(json.dumps({"issue": {"id": "P", "title": "t"}, "driver": "shell", "tasks": tasks}))
+    place.ok("run", plan, "--pause-every", "1")
+    place.ok("share", "push")
+    colleague.ok("share", "pull")
+    assert "was undone" not in colleague.ok("status").out
+    (made,) = (one["id"] for one in place.json("tx", "list"))
+    place.ok("tx", "rollback", made, "--yes")
+    place.ok("share", "push")
+    (report,) = colleague.json("share", "pull")
+    assert report["transactions"] == [made]
+    there, here = (one.json("tx", "show", made) for one in (colleague, place))
+    assert there["status"] == here["status"] == "rolled-back"
+    assert [one["id"] for one in there["entries"]] == [one["id"] for one in here["entries"]]
+    assert "what completed tasks had changed was undone: a" in colleague.ok("status").out
+    # What a colleague undoes of their copy says nothing of the folder in which the plan was run.
+    colleague.json("share", "push")
+    assert place.json("share", "pull")[0]["transactions"] == []
+    place.ok("tx", "redo", made)
+    place.ok("share", "push")
+    colleague.ok("share", "pull")
+    assert "was undone" not in colleague.ok("status").out
 
 
 def test_everybody_has_a_place_of_their_own(place: Place, colleague: Place, remote: Path) -> None:

@@ -378,7 +378,11 @@ def _place_transactions(
     with SideCar(settings.project, clock=clock) as sidecar:
         in_order = sidecar.in_order(sorted(carried, key=lambda one: one.entries[0].at))
         for one in each(list(in_order), "Writing changes", progress):
-            placed = sidecar.bring_in(one, _name_here(one.id, workflows), ids)
+            wanted = _name_here(one.id, workflows)
+            # What a plan that came from there is undone of there, is undone of it here. Else nobody's word
+            # on a folder that is not theirs counts.
+            follows = any(wanted.startswith(f"{known}-s") for known in workflows.values())
+            placed = sidecar.bring_in(one, wanted, ids, follows=follows)
             if placed is None:
                 report.already_there.append(one.id)
                 continue

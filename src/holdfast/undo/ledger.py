@@ -360,6 +360,24 @@ class CarriedTransaction:
             tuple(one.changed(number=numbers[one.id]) for one in self.entries), self.blobs
         )
 
+    def since(self, known: Transaction, new_entry_id: Callable[[], str]) -> CarriedTransaction | None:
+        """What was done to it after what is known of it; None where that is nothing, or not all of it."""
+        count = len(known.entries)
+        then, rest = self.entries[:count], self.entries[count:]
+        if not rest or [(one.kind, one.at) for one in then] != [(one.kind, one.at) for one in known.entries]:
+            return None
+        own = {one.id: here.id for one, here in zip(then, known.entries, strict=True)}
+        is_renamed = any(old != new for old, new in own.items())
+        own |= {one.id: new_entry_id() if is_renamed else one.id for one in rest}
+        changes = [(own[one.id], tuple(own[name] for name in one.undoes)) for one in rest]
+        return CarriedTransaction(
+            tuple(
+                one.changed(id=name, transaction_id=known.id, undoes=undoes)
+                for one, (name, undoes) in zip(rest, changes, strict=True)
+            ),
+            self.blobs,
+        )
+
     def renamed(
         self, transaction_id: str, new_entry_id: Callable[[], str], ids: Mapping[str, str]
     ) -> CarriedTransaction:

@@ -586,18 +586,24 @@ class SideCar:
         numbers = {one.id: number for number, one in enumerate(entries, first)}
         return [one.numbered(numbers) for one in carried]
 
-    def bring_in(self, carried: CarriedTransaction, wanted: str, ids: Mapping[str, str]) -> str | None:
+    def bring_in(
+        self, carried: CarriedTransaction, wanted: str, ids: Mapping[str, str], *, follows: bool = False
+    ) -> str | None:
         """Take another project's transaction in, under a new name where that one is taken.
 
-        None where this very one is here already. No file of the project is touched.
+        None where this very one is here already; one that `follows` gets what was done to it since where it
+        comes from, unless it went on here, too. No file of the project is touched.
         """
         with self._at_work() as work:
-            if work.ledger.exists(wanted):
-                if work.ledger.read(wanted).began == carried.entries[0].at:
-                    return None  # what it did since where it comes from stays there
-                wanted = new_id("tx", self._clock())
-            if wanted != carried.id:
-                carried = carried.renamed(wanted, lambda: new_id("ch", self._clock()), ids)
+            known = work.ledger.read(wanted) if work.ledger.exists(wanted) else None
+            if known is not None and known.began == carried.entries[0].at:
+                news = carried.since(known, self._new_change_id) if follows else None
+                if news is None:
+                    return None
+                carried = news
+            elif wanted != carried.id or known is not None:
+                wanted = new_id("tx", self._clock()) if known is not None else wanted
+                carried = carried.renamed(wanted, self._new_change_id, ids)
             if not all(work.keep(data) for data in carried.blobs.values()):
                 raise CannotDoError(
                     "not enough space for the files of this transaction", hint="`holdfast tx list`"
@@ -605,6 +611,9 @@ class SideCar:
             for entry in carried.entries:
                 work.ledger.append(entry, {}, number=entry.number)
             return wanted
+
+    def _new_change_id(self) -> str:
+        return new_id("ch", self._clock())
 
     def collect(self) -> None:
         """Drop what nobody needs any more, and old finished transactions where room is short."""
