@@ -624,7 +624,13 @@ def test_a_session_that_ended_while_its_folder_was_foreign_is_not_called_killed(
     first.prompt()
     if ended:
         first.fire("SessionEnd", reason="other")
-    assert session.holdfast("trust", "--yes").code == 0
+    trusted = session.holdfast("trust", "--yes")
+    assert trusted.code == 0
+    if ended:
+        name = settled(first)["session_id"]
+        assert f"Saved {name}, a session that ended while the folder was ignored.\n" in trusted.err
+        assert [one["id"] for one in json.loads(holdfast(session, "threads", "--json"))] == [name]
+        assert "Store the events" in holdfast(session, "resume", name)
     session.start()
     trigger = settled(first)["trigger"]
     assert trigger == ("pause" if ended else "crash")

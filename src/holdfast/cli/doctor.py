@@ -592,23 +592,33 @@ def _accept(project: Path, contents: Contents, yes: bool) -> None:
     if sessions.is_dir():
         SessionFiles(sessions).accept_waiting()
     accept_reminders(ProjectLayout(project))
-    _note_ended(project)
     click.echo("Trusted.", err=True)
+    _save_ended(project)
     if sessions.is_dir() and SessionFiles(sessions).session_ids():
         click.echo("`holdfast reindex` adds its sessions, should the database not have them.", err=True)
 
 
-def _note_ended(project: Path) -> None:
-    """Sessions that ended while the folder was ignored: the next one saves them as ended, not as killed."""
+def _save_ended(project: Path) -> None:
+    """Sessions that ended while the folder was ignored. Should that fail, the next that begins does it."""
     from holdfast.hooks.fast import notes
     from holdfast.project import formats
 
     folder = Path(formats.hooks_folder(str(ProjectLayout(project).state)))
+    ended: list[Path] = []
     for line in Trust().take_sessions(str(project)):
         notes_of_session = folder / line.removeprefix(formats.ENDED_BESIDE)
         if line.startswith(formats.ENDED_BESIDE) and (notes_of_session / formats.WHO).exists():
             notes.write(str(notes_of_session / formats.ENDED), b"end")
             notes.write(str(notes_of_session / formats.SETTLING), b"")
+            ended.append(notes_of_session)
+    if ended:
+        from holdfast.hooks.background_tasks import save_ended
+
+        try:
+            for name in save_ended(project, ended):
+                click.echo(f"Saved {name}, a session that ended while the folder was ignored.", err=True)
+        except HoldfastError as error:
+            click.echo(f"warning: sessions that ended meanwhile are not saved yet: {error.message}", err=True)
 
 
 def _agreed() -> bool:

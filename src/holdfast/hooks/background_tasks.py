@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -705,6 +705,14 @@ def recover(work: SessionWork) -> bool:
     make_folder(work.folder)
     notes.write(work.note(formats.RECOVERED), "\n".join(filter(None, names)).encode())
     return True
+
+
+def save_ended(project: Path, folders: Iterable[Path]) -> Iterator[str]:
+    """Of sessions that ended when nobody could save them; the names of those that did something."""
+    work = SessionWork("", formats.UNKNOWN_SESSION, str(project))
+    for folder in folders:
+        if name := _settled_killed(work, folder):
+            yield name
 
 
 def _is_in_handover(work: SessionWork, manager: IncrementalPauseManager) -> bool:
