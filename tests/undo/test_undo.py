@@ -323,6 +323,26 @@ def test_a_new_name_of_a_file_that_a_tool_named_is_in_doubt(project: Path, clock
     assert (project / "twin").read_text() == "agent\n"
 
 
+def test_a_name_that_a_file_got_since_is_not_split_from_it(project: Path, clock: FixedClock) -> None:
+    with SideCar(project, clock=clock) as sidecar:
+        sidecar.begin("s1", transaction_id="tx")
+        sidecar.watch("tx")
+        for name in ("a", "b", "made"):
+            (project / name).write_text("agent\n")
+        sidecar.record("tx")
+        (project / "twin").hardlink_to(project / "a")
+        (project / "made too").hardlink_to(project / "made")
+        done = sidecar.rollback("tx", partial=True)
+        assert done.left == {"a": "twin is a hard link to it now: make that a copy, or remove it"}
+        assert (project / "twin").samefile(project / "a")
+        assert (project / "a").read_text() == (project / "made too").read_text() == "agent\n"
+        assert (project / "b").read_text() == START["b"]
+        assert not (project / "made").exists()
+        (project / "twin").unlink()
+        assert not sidecar.rollback("tx").left
+    assert (project / "a").read_text() == START["a"]
+
+
 def test_a_rollback_that_was_killed_can_be_asked_for_again(project: Path, clock: FixedClock) -> None:
     with SideCar(project, clock=clock) as sidecar:
         sidecar.begin("s1", transaction_id="tx")

@@ -92,6 +92,8 @@ class Restoring:
         for step in [step for step in plan.steps if step.path in no_place]:
             plan.refuse_one(step.path, no_place[step.path], step.expected, step.target)
             plan.steps.remove(step)
+        left_by = {change.path: change.after for change in reversed(changes)}
+        plan.refuse(_with_new_names(plan.steps, left_by, work.tree))
         for path in unsure.keys() & plan.conflicts.keys():  # what is in doubt lies over what is not
             plan.refused[path] = unsure[path]
             del plan.conflicts[path]
@@ -221,6 +223,27 @@ def _no_place(steps: Sequence[UndoStep], tree: Worktree) -> dict[str, str]:
     names = {step.path: decode_path(step.path) for step in steps}
     leaving = {names[step.path] for step in steps if step.target is None}
     return {path: reason for path, name in names.items() if (reason := tree.refusal(name, leaving))}
+
+
+def _with_new_names(
+    steps: Sequence[UndoStep], left_by: Mapping[str, FileState | None], tree: Worktree
+) -> dict[str, str]:
+    """Files that had one name after the last of the changes, and that somebody gave another since: that would
+    keep what is undone, and be another file from then on."""
+    several = [
+        (step.path, step.expected.inode)
+        for step in steps
+        if step.target and step.expected and not step.target.same_content(step.expected)
+        if step.expected.inode and (last := left_by[step.path]) and not last.inode
+    ]
+    named: dict[int, list[bytes]] = {}
+    for name in tree.list_files(tree.users_git()) if several else ():
+        named.setdefault(tree.inode_of(name) or 0, []).append(name)
+    found: dict[str, str] = {}
+    for path, inode in several:
+        if others := [one for one in map(encode_path, named.get(inode, ())) if one not in left_by]:
+            found[path] = f"{others[0]} is a hard link to it now: make that a copy, or remove it"
+    return found
 
 
 def _leave_what_depends(
