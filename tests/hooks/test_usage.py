@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from holdfast.hooks.fast import notes
 from holdfast.hooks.fast import usage as reading
 from holdfast.hooks.fast.event import AgentEvent
 from holdfast.hooks.fast.usage import claude_usage, codex_usage, newest_in_transcript
@@ -218,7 +219,7 @@ def test_a_report_that_is_written_late_is_waited_for(
     late["message"]["content"] = [{"type": "tool_use", "id": "t2", "name": "Bash", "input": {}}]
     payload = session.payload("PostToolUse", tool_name="Bash", tool_input={}, tool_use_id="t2")
     event = AgentEvent("claude-code", "PostToolUse", payload, session.environment)
-    monkeypatch.setattr(reading.time, "sleep", lambda _seconds: session.write(late))
+    monkeypatch.setattr(notes.time, "sleep", lambda _seconds: session.write(late))
     found = reading.measured(event, event.settings)
     assert found is not None
     assert found.tokens == 185_000
@@ -236,7 +237,7 @@ def test_what_will_not_come_is_not_waited_for(
     def never(_seconds: float) -> None:
         raise AssertionError("waited")
 
-    monkeypatch.setattr(reading.time, "sleep", never)
+    monkeypatch.setattr(notes.time, "sleep", never)
     payload = session.payload("PostToolUse", tool_name="Bash", tool_input={}, **fields)
     event = AgentEvent("claude-code", "PostToolUse", payload, session.environment)
     found = reading.measured(event, event.settings)

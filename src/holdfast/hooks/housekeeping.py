@@ -397,10 +397,8 @@ def _wait_for_the_look(event: AgentEvent) -> None:
     if event.tool in ONLY_READING:
         return
     mark = event.note(TURNING)
-    deadline = time.monotonic() + min(_SOONEST_TOOL, _SOONEST_TOOL - _age(mark))
-    while os.path.exists(mark) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    if os.path.exists(mark):
+    left = min(_SOONEST_TOOL, _SOONEST_TOOL - _age(mark))
+    if notes.lasts(lambda: os.path.exists(mark), left):
         notes.create(event.note(LATE_LOOK))
         if _is_stale(mark):
             notes.remove(mark)
@@ -424,12 +422,7 @@ def _is_busy(event: AgentEvent) -> bool:
     """Whoever looks at the tree has the side-car for as long as that takes; only where that is over at once,
     as in a small tree, it is waited for."""
     lock = os.path.join(formats.sidecar_folder(event.project), "holdfast.lock")
-    deadline = time.monotonic() + _SOONEST_TOOL
-    while notes.is_locked(lock):
-        if time.monotonic() >= deadline:
-            return True
-        time.sleep(0.01)
-    return False
+    return notes.lasts(lambda: notes.is_locked(lock), _SOONEST_TOOL)
 
 
 def _is_older(path: str, other: str) -> bool:

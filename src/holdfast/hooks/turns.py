@@ -8,8 +8,7 @@ import os
 import re
 import shlex
 import sqlite3
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import groupby, zip_longest
 from pathlib import Path
@@ -454,7 +453,7 @@ def finish_killed(work: SessionWork) -> None:
     """
     with _sidecar(work) as sidecar:
         mark = ending_file(sidecar.folder, _read(work, TRANSACTION))
-    _wait_while(lambda: is_held(mark))
+    notes.lasts(lambda: is_held(mark), _PATIENCE)
     for note in (TURNING, ENDING):
         notes.remove(work.note(note))
     try:
@@ -534,10 +533,4 @@ def _read(work: SessionWork, name: str) -> str:
 
 def _wait_while_there(path: str) -> None:
     """For the process that is at it; one that was killed is not waited for for ever."""
-    _wait_while(lambda: os.path.exists(path))
-
-
-def _wait_while(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + _PATIENCE
-    while is_so() and time.monotonic() < deadline:
-        time.sleep(0.02)
+    notes.lasts(lambda: os.path.exists(path), _PATIENCE)

@@ -226,8 +226,7 @@ def settle_orphans(event: "AgentEvent") -> None:
     """
     begun = time.monotonic()
     notes.remove(event.note(formats.RECOVERED))
-    while _being_saved(event) and time.monotonic() < begun + _LONGEST_SAVING:
-        time.sleep(0.02)
+    notes.lasts(lambda: _being_saved(event), _LONGEST_SAVING)
     if _has_orphan(event):
         spawn.run(event, "recover", wait=begun + 25.0 - time.monotonic())
 

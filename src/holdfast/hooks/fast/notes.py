@@ -1,8 +1,9 @@
-"""A session's small files, and how they stay whole under many hooks at once. `os` and `fcntl` alone."""
+"""A session's small files, and how they stay whole under many hooks at once. What is built in alone."""
 
 from __future__ import annotations
 
 import os
+import time
 
 from holdfast.project import formats
 from holdfast.project.trust import Trust, sync_names
@@ -10,6 +11,8 @@ from holdfast.project.trust import Trust, sync_names
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from holdfast.hooks.fast.event import AgentEvent
 
 
@@ -126,6 +129,16 @@ def is_locked(path: str) -> bool:
         return True
     finally:
         os.close(descriptor)
+    return False
+
+
+def lasts(is_so: Callable[[], bool], seconds: float) -> bool:
+    """Wait for the end of what another process does, so long at most; whether it goes on after that."""
+    deadline = time.monotonic() + seconds
+    while is_so():
+        if time.monotonic() >= deadline:
+            return True
+        time.sleep(0.01)
     return False
 
 

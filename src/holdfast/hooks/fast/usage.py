@@ -5,7 +5,6 @@ the window. The state is the tracker's own file (`holdfast.journal.usage`), unde
 """
 
 import os
-import time
 
 from holdfast.hooks.fast import notes
 from holdfast.hooks.fast.levels import learn, point_for
@@ -95,9 +94,8 @@ def _wait_for_the_report(event: "AgentEvent") -> None:
     if event.agent != "claude-code" or event.moment not in ("after_tool", "batch") or event.is_subagent:
         return
     call = _call_of(event)
-    deadline = time.monotonic() + _LONGEST_LAG
-    while call and not _is_near_the_end(call, event.text("transcript_path")) and time.monotonic() < deadline:
-        time.sleep(0.01)
+    if call:
+        notes.lasts(lambda: not _is_near_the_end(call, event.text("transcript_path")), _LONGEST_LAG)
 
 
 def _call_of(event: "AgentEvent") -> bytes:
