@@ -92,7 +92,9 @@ def test_create_watch_pause_resume_finish(served: Server, open_page: Open) -> No
     expect(page.locator('[data-task="third"] .status')).to_have_text("Pending")
     expect(page.get_by_label("Context text")).to_contain_text("E2E-1")
 
-    page.get_by_role("link", name="Workflow", exact=True).click()
+    page.get_by_role("link", name="Resume from here…").click()
+    expect(page.get_by_label("Resume from")).to_have_value(re.compile("snap_"))
+    page.get_by_role("navigation", name="Breadcrumb").get_by_role("link", name="A chain of tasks").click()
     page.get_by_role("link", name="Resume…").click()
     expect(page.get_by_label("Context text")).to_contain_text("A chain of tasks")
     expect(page.get_by_text("tokens to read")).to_be_visible()

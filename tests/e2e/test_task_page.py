@@ -103,6 +103,7 @@ def test_a_task_of_any_name_has_a_page(served: Server, open_page: Open) -> None:
         page.get_by_role("link", name=name, exact=True).click()
         for _ in range(2):
             expect(page.get_by_role("heading", name=f"{name} Completed", exact=True)).to_be_visible()
+            expect(page.locator("h1 .status")).to_be_in_viewport()
             expect(log_of(page)).to_contain_text("ran")
             assert page.evaluate("() => document.documentElement.scrollWidth - window.innerWidth") <= 0
             page.reload()

@@ -95,6 +95,17 @@ export function words(name: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
+const AGENTS: Record<string, string> = {
+  "claude-code": "Claude Code",
+  gemini: "Gemini CLI",
+  opencode: "OpenCode",
+};
+
+/** As its makers write it. */
+export function agentName(agent: string): string {
+  return AGENTS[agent] ?? words(agent);
+}
+
 /** What hides, moves or turns other text: as in `holdfast.base.neutral`. Tabs and ends of lines stay. */
 const STEERS =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for

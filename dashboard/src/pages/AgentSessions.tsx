@@ -3,7 +3,7 @@ import { useState } from "react";
 import { useSearchParams } from "wouter";
 import { agentSessions, projects, sessionContext } from "../api/queries";
 import type { AgentSession, AgentSessionUsage } from "../api/types";
-import { bytes, counted, folder, neutral, words } from "../lib/format";
+import { agentName, bytes, counted, folder, neutral } from "../lib/format";
 import { useTitle } from "../lib/use-title";
 import { Ago } from "../parts/bits";
 import { ContextView, CostLine } from "../parts/ContextView";
@@ -130,7 +130,7 @@ function SessionItem({
     <li className="card">
       <div className="row spread wrap">
         <div className="session-title">
-          <span className="tag">{words(session.agent)}</span>{" "}
+          <span className="tag">{agentName(session.agent)}</span>{" "}
           <strong>{neutral(session.title ?? session.session_id)}</strong>
           <p className="muted">
             <code>{neutral(session.session_id)}</code> · changed <Ago at={session.updated} />

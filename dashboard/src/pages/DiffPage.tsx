@@ -6,6 +6,7 @@ import type { SnapshotDiff, SnapshotSummary } from "../api/types";
 import { count, moment, percent, words } from "../lib/format";
 import { useTitle } from "../lib/use-title";
 import { Section, Status, Wide } from "../parts/bits";
+import { Crumbs } from "../parts/Crumbs";
 import { Empty, Shown } from "../parts/states";
 import { DecisionItem, ErrorItem } from "./SnapshotPage";
 
@@ -16,10 +17,7 @@ export default function DiffPage({ id, before, after }: { id: string; before: st
   const [, go] = useLocation();
   return (
     <div className="stack">
-      <nav aria-label="Breadcrumb" className="crumbs">
-        <Link href="/">Workflows</Link> / <Link href={`/workflows/${id}`}>Workflow</Link> /{" "}
-        <Link href={`/workflows/${id}/snapshots`}>Snapshots</Link>
-      </nav>
+      <Crumbs id={id} parts={[["Snapshots", `/workflows/${id}/snapshots`]]} />
       <h1>Compare two snapshots</h1>
       <div className="pair">
         <Side

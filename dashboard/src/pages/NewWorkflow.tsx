@@ -55,7 +55,7 @@ export default function NewWorkflow() {
           onChange={(event) => setPlan(event.target.value)}
         />
       </label>
-      <div className="row spread">
+      <div className="row spread wrap">
         <p id="plan-hint" className="muted">
           YAML, as in a plan file: an issue and tasks with what they depend on.
         </p>

@@ -4,11 +4,13 @@ import { Link, useLocation } from "wouter";
 import { ApiError, answered, api } from "../api/client";
 import { progressOf, refresh, resumePreview, serverSettings, snapshotsOf } from "../api/queries";
 import type { ResumePreview, SnapshotSummary } from "../api/types";
-import { counted, moment, neutral } from "../lib/format";
+import { counted, moment } from "../lib/format";
 import { part } from "../lib/part";
+import { useParam } from "../lib/use-param";
 import { useTitle } from "../lib/use-title";
 import { Facts, ForeignText } from "../parts/bits";
 import { ContextText, CostLine, FidelityReport } from "../parts/ContextView";
+import { Crumbs } from "../parts/Crumbs";
 import { Drift, driftFound } from "../parts/Drift";
 import { Loading, Shown } from "../parts/states";
 import { say } from "../parts/toasts";
@@ -33,7 +35,8 @@ const OTHER_THAN_SHOWN =
   "The folder is not as this page showed it. What is shown now is current: press Resume again to continue.";
 
 export default function ResumePage({ id }: { id: string }) {
-  const [snapshotId, setSnapshotId] = useState<string | null>(null);
+  const [from, setFrom] = useParam("from");
+  const snapshotId = from || null;
   const [model, setModel] = useState<string | null>(null);
   const [isEditing, setEditing] = useState(false);
   const [isEdited, setEdited] = useState(false);
@@ -51,10 +54,7 @@ export default function ResumePage({ id }: { id: string }) {
   const isOver = status === "completed" || status === "cancelled";
   return (
     <div className="stack">
-      <nav aria-label="Breadcrumb" className="crumbs clamped">
-        <Link href="/">Workflows</Link> /{" "}
-        <Link href={`/workflows/${id}`}>{neutral(title ?? "Workflow")}</Link>
-      </nav>
+      <Crumbs id={id} />
       <h1>Resume</h1>
       {status && status !== "paused" && status !== "failed" && !progress.data?.abandoned && (
         <p className="notice warn" role="status">
@@ -79,10 +79,7 @@ export default function ResumePage({ id }: { id: string }) {
               >
                 <label>
                   <span>Resume from</span>
-                  <select
-                    value={snapshotId ?? ""}
-                    onChange={(event) => setSnapshotId(event.target.value || null)}
-                  >
+                  <select value={snapshotId ?? ""} onChange={(event) => setFrom(event.target.value)}>
                     <option value="">the latest snapshot</option>
                     {[...(snapshots.data?.snapshots ?? [])].reverse().map((one) => (
                       <option key={one.id} value={one.id}>

@@ -2,13 +2,14 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { answered, api } from "../api/client";
-import { contextOf, journalOf, refresh, snapshot, snapshotsOf } from "../api/queries";
+import { contextOf, journalOf, progressOf, refresh, snapshot, snapshotsOf } from "../api/queries";
 import type { Decision, ErrorRecord, Journal, SessionSnapshot } from "../api/types";
 import { TRIGGERS } from "../lib/describe";
 import { bytes, count, counted, dollars, duration, moment, percent, shortId, words } from "../lib/format";
 import { useTitle } from "../lib/use-title";
 import { Dialog, Facts, Section } from "../parts/bits";
 import { ContextView, CostLine } from "../parts/ContextView";
+import { Crumbs } from "../parts/Crumbs";
 import { Drift } from "../parts/Drift";
 import { EvidenceList } from "../parts/EvidenceList";
 import { Shown } from "../parts/states";
@@ -53,12 +54,12 @@ function Top({ snapshot: shown }: { snapshot: SessionSnapshot }) {
   const at = list.findIndex((one) => one.id === shown.id);
   const before = at > 0 ? list[at - 1] : undefined;
   const [asking, setAsking] = useState(false);
+  const progress = useQuery(progressOf(id)).data;
+  const status = progress?.workflow.status;
+  const canResume = status === "paused" || status === "failed" || progress?.abandoned;
   return (
     <>
-      <nav aria-label="Breadcrumb" className="crumbs">
-        <Link href="/">Workflows</Link> / <Link href={`/workflows/${id}`}>Workflow</Link> /{" "}
-        <Link href={`/workflows/${id}/snapshots`}>Snapshots</Link>
-      </nav>
+      <Crumbs id={id} parts={[["Snapshots", `/workflows/${id}/snapshots`]]} />
       <div className="head">
         <div className="head-title">
           <h1>Snapshot of session {shown.session_number}</h1>
@@ -68,6 +69,11 @@ function Top({ snapshot: shown }: { snapshot: SessionSnapshot }) {
           </p>
         </div>
         <div className="actions">
+          {canResume && (
+            <Link className="button" href={`/workflows/${id}/resume?from=${shown.id}`}>
+              Resume from here…
+            </Link>
+          )}
           {before && (
             <Link className="button" href={`/workflows/${id}/diff/${before.id}/${shown.id}`}>
               Compare with session {before.session_number}

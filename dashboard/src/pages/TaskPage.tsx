@@ -11,8 +11,9 @@ import { useTitle } from "../lib/use-title";
 import { useEvents, useNews } from "../live/use-events";
 import { ForkButton, RetryButton, SkipDialog } from "../parts/Actions";
 import { Approval } from "../parts/ApprovalCard";
-import { Ago, Facts, Foreign, ForeignText, Section, Status } from "../parts/bits";
+import { Ago, Facts, Foreign, ForeignText, Section, Status, useNow } from "../parts/bits";
 import { ConversationView } from "../parts/ConversationView";
+import { Crumbs } from "../parts/Crumbs";
 import { FileChanges } from "../parts/FileChanges";
 import { LiveOutput } from "../parts/LiveOutput";
 import { Shown } from "../parts/states";
@@ -30,11 +31,7 @@ export default function TaskPage({ id, taskId }: { id: string; taskId: string })
   useTitle(`${taskId} · ${title ?? "Task"}`);
   return (
     <div className="stack">
-      <nav aria-label="Breadcrumb" className="crumbs clamped">
-        <Link href="/">Workflows</Link> /{" "}
-        <Link href={`/workflows/${id}`}>{neutral(title ?? "Workflow")}</Link> /{" "}
-        <Link href={`/workflows/${id}/tasks`}>Tasks</Link>
-      </nav>
+      <Crumbs id={id} parts={[["Tasks", `/workflows/${id}/tasks`]]} />
       <Shown query={detail} what="task">
         {(data) => (
           <>
@@ -66,7 +63,10 @@ export default function TaskPage({ id, taskId }: { id: string; taskId: string })
 function Head({ data, progress }: { data: TaskDetail; progress: WorkflowProgress | undefined }) {
   const { task } = data;
   const last = data.attempts.at(-1);
+  const now = useNow();
+  const isRunning = task.status === "in_progress" && last !== undefined && !last.outcome;
   const told = [
+    isRunning && `running for ${duration(Math.max(1, (now - Date.parse(last.started_at)) / 1000))}`,
     last?.seconds != null && `took ${duration(last.seconds)}`,
     last?.tokens != null && `${count(last.tokens)} tokens`,
     last?.cost_usd != null && dollars(last.cost_usd),
@@ -76,14 +76,12 @@ function Head({ data, progress }: { data: TaskDetail; progress: WorkflowProgress
     <>
       <div className="head">
         <div className="head-title">
-          <h1 className="clamped" title={neutral(task.id)}>
-            {neutral(task.id)} <Status status={data.is_waiting ? "blocked" : (task.status ?? "pending")} />
+          <h1 className="with-status" title={neutral(task.id)}>
+            <span className="clamped">{neutral(task.id)}</span>{" "}
+            <Status status={data.is_waiting ? "blocked" : (task.status ?? "pending")} />
           </h1>
-          <p className="muted">
-            {task.description !== task.id && neutral(task.description)}
-            {task.description !== task.id && told.length > 0 && " · "}
-            {told.join(" · ")}
-          </p>
+          {task.description !== task.id && <Description text={neutral(task.description)} />}
+          {told.length > 0 && <p className="muted">{told.join(" · ")}</p>}
         </div>
         {progress && <TaskActions data={data} progress={progress} />}
       </div>
@@ -93,6 +91,27 @@ function Head({ data, progress }: { data: TaskDetail; progress: WorkflowProgress
         </p>
       )}
     </>
+  );
+}
+
+const LONG = 280;
+
+function Description({ text }: { text: string }) {
+  const [isWhole, setWhole] = useState(text.length <= LONG);
+  return (
+    <div className="muted">
+      <p className={isWhole ? "" : "clamped"}>{text}</p>
+      {text.length > LONG && (
+        <button
+          type="button"
+          className="small quiet"
+          aria-expanded={isWhole}
+          onClick={() => setWhole(!isWhole)}
+        >
+          {isWhole ? "Show less" : "Show all of it"}
+        </button>
+      )}
+    </div>
   );
 }
 

@@ -204,7 +204,7 @@ function WorkflowTable({
 }: Choice & Counted & { workflows: readonly Workflow[] }) {
   const all = workflows.every((one) => chosen.has(one.id));
   return (
-    <table className="table cards listing workflows">
+    <table className="table cards framed listing workflows">
       <thead>
         <tr>
           <th scope="col" className="check-cell">

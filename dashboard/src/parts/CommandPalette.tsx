@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { type KeyboardEvent, useDeferredValue, useEffect, useId, useRef, useState } from "react";
 import { useLocation } from "wouter";
 import { found, type search } from "../api/queries";
-import { folder, neutral, words } from "../lib/format";
+import { agentName, folder, neutral, words } from "../lib/format";
 
 interface Target {
   readonly kind: string;
@@ -142,7 +142,7 @@ function targetsOf(data: Found | undefined, wanted: string): Target[] {
     .map((one) => ({
       kind: "Session",
       title: one.title ?? one.session_id,
-      more: words(one.agent),
+      more: agentName(one.agent),
       href: `/sessions?session=${encodeURIComponent(one.session_id)}`,
     }));
   const snapshots = (data?.snapshots ?? []).slice(0, 6).map((one) => ({

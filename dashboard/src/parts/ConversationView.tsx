@@ -1,7 +1,7 @@
 /** What an agent and its tools said, as its own record has it. */
 import type { useInfiniteQuery } from "@tanstack/react-query";
 import type { Conversation, ConversationMessage } from "../api/types";
-import { count, counted, moment, neutral, timeOfDay, words } from "../lib/format";
+import { agentName, count, counted, moment, neutral, timeOfDay } from "../lib/format";
 import { Failed, Loading } from "./states";
 
 type Query = ReturnType<typeof useInfiniteQuery<Conversation>>;
@@ -18,7 +18,7 @@ export function ConversationView({ query }: { query: Query }) {
   return (
     <div className="stack">
       <p className="muted">
-        {words(newest?.agent ?? "")} · <code>{neutral(newest?.session_id ?? "")}</code> ·{" "}
+        {agentName(newest?.agent ?? "")} · <code>{neutral(newest?.session_id ?? "")}</code> ·{" "}
         {counted(newest?.total ?? 0, "message")}
       </p>
       {query.hasNextPage && (

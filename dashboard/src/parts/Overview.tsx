@@ -5,7 +5,7 @@ import { Link } from "wouter";
 import { ApiError } from "../api/client";
 import { newestSessions, openWork } from "../api/queries";
 import type { AgentSession, WorkItem, WorkList } from "../api/types";
-import { count, counted, folder, neutral, words } from "../lib/format";
+import { agentName, count, counted, folder, neutral } from "../lib/format";
 import { taskPath } from "../lib/paths";
 import { useParam } from "../lib/use-param";
 import { Ago } from "./bits";
@@ -168,7 +168,7 @@ function NewestSessions() {
         <h2>Agent sessions</h2>
         <Link href="/sessions?everywhere=1">All agent sessions</Link>
       </div>
-      <table className="table cards listing newest-sessions">
+      <table className="table cards framed listing newest-sessions">
         <thead>
           <tr>
             <th scope="col">Session</th>
@@ -205,7 +205,7 @@ function SessionRow({ session, isRead }: { session: AgentSession; isRead: boolea
         >
           {neutral(session.title ?? session.session_id)}
         </Link>
-        <span className="muted">{words(session.agent)}</span>
+        <span className="muted">{agentName(session.agent)}</span>
       </td>
       <td data-label="Folder" title={neutral(session.project ?? "")}>
         <span className="path clamped">{session.project ? folder(session.project) : "not recorded"}</span>

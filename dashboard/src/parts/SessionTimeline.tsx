@@ -80,8 +80,9 @@ function Session({ id, session, end, events, named, onClose }: Properties) {
         <Status status={session.ending ?? "in_progress"} />
       </div>
       <p className="muted">
-        {moment(new Date(session.from).toISOString())} · {duration((end - session.from) / 1000)} ·{" "}
-        {counted(finished, "task")} completed{failed > 0 && `, ${failed} failed`}
+        {moment(new Date(session.from).toISOString())}
+        {end > session.from && ` · ${duration((end - session.from) / 1000)}`} · {counted(finished, "task")}{" "}
+        completed{failed > 0 && `, ${failed} failed`}
         {session.takeovers > 0 && `, taken over ${counted(session.takeovers, "time")}`}
       </p>
       <Lanes runs={session.runs} from={session.from} to={end} at={at} />

@@ -3,6 +3,7 @@ import { useState } from "react";
 import { Link, useLocation } from "wouter";
 import { snapshotsOf } from "../api/queries";
 import type { SnapshotSummary } from "../api/types";
+import { TRIGGERS } from "../lib/describe";
 import { shortId, words } from "../lib/format";
 import { Ago } from "./bits";
 import { Empty, Shown } from "./states";
@@ -41,7 +42,7 @@ function Snapshots({ id, snapshots }: { id: string; snapshots: readonly Snapshot
           Compare
         </button>
       </div>
-      <table className="table cards">
+      <table className="table cards framed">
         <thead>
           <tr>
             <th scope="col">
@@ -74,7 +75,7 @@ function Snapshots({ id, snapshots }: { id: string; snapshots: readonly Snapshot
                 <span className="muted">{shortId(one.id)}</span>
               </td>
               <td data-label="Why">
-                {words(one.trigger)}
+                {words(TRIGGERS[one.trigger] ?? one.trigger)}
                 {one.pause_reason && <span className="muted clamped"> {one.pause_reason}</span>}
               </td>
               <td data-label="Done" className="number">
