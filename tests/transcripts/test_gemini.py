@@ -48,8 +48,8 @@ def test_a_message_that_is_completed_later_comes_once_with_its_tools() -> None:
     assert [call.id for call in answer.tool_calls] == ["c1", "c2"]
     assert (answer.text, answer.usage is not None) == ("I will look", True)
     assert [(r.call_id, r.text, r.outcome) for m in (one, two) for r in m.tool_results] == [
-        ("c1", "Output: a.py", "ok"),
-        ("c2", "Output: /home", "ok"),
+        ("c1", "a.py", "ok"),
+        ("c2", "/home", "ok"),
     ]
     assert last.text == "done"
 
@@ -64,20 +64,42 @@ def test_calls_added_to_an_older_message_are_not_lost() -> None:
     assert sum(1 for m in _talk(log) if m.usage) == 1
 
 
+_BEFORE = "Command: echo a\\\n  && b\nDirectory: (root)\n"
+_AFTER = "Signal: (none)\nBackground PIDs: (none)\nProcess Group PGID: 7"
+
+
 @pytest.mark.parametrize(
-    ("output", "status", "outcome"),
+    ("output", "status", "outcome", "text"),
     [
-        ("Output: fine\nProcess Group PGID: 7", "success", "ok"),
-        ("Output: bad\nExit Code: 3\nProcess Group PGID: 7", "success", "error"),
-        ("Output: (empty)\nExit Code: 0", "success", "ok"),
-        ("Output: x\nSignal: SIGKILL", "success", "interrupted"),
-        ("refused", "error", "error"),
-        ("stopped", "cancelled", "interrupted"),
+        ("Output: fine\nProcess Group PGID: 7", "success", "ok", "fine"),
+        ("Output: bad\nExit Code: 3\nProcess Group PGID: 7", "success", "error", "Exit code 3\nbad"),
+        ("Output: (empty)\nExit Code: 0", "success", "ok", ""),
+        ("Output: x\nSignal: SIGKILL", "success", "interrupted", "x"),
+        (f"{_BEFORE}Output: a\nError: (none)\nExit Code: 0\n{_AFTER}", "success", "ok", "a"),
+        (
+            f"{_BEFORE}Output: (empty)\nError: (none)\nExit Code: 1\n{_AFTER}",
+            "success",
+            "error",
+            "Exit code 1\n",
+        ),
+        (
+            "Output: Error: no such table\nExit Code: 1",
+            "success",
+            "error",
+            "Exit code 1\nError: no such table",
+        ),
+        ("Command was automatically cancelled because it ran long.", "success", "error", None),
+        ("Command moved to background (PID: 7). Output hidden.", "success", "unknown", None),
+        ("refused", "error", "error", None),
+        ("stopped", "cancelled", "interrupted", None),
     ],
 )
-def test_outcomes(output: str, status: str, outcome: str) -> None:
+def test_what_a_command_printed_and_how_it_ended(
+    output: str, status: str, outcome: str, text: str | None
+) -> None:
     log = Log().say(gemini("m1", toolCalls=[_shell("c1", "x", output, status)]))
-    assert _talk(log)[-1].tool_results[0].outcome == outcome
+    result = _talk(log)[-1].tool_results[0]
+    assert (result.outcome, result.text) == (outcome, output if text is None else text)
 
 
 def test_only_a_shell_command_has_an_exit_code() -> None:

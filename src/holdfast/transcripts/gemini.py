@@ -58,7 +58,16 @@ _HOOK_CONTEXT = re.compile(r"<hook_context>.*?(?:</hook_context>|\Z)\s*", re.DOT
 _UNTRUSTED_OPENS, _UNTRUSTED_CLOSES = "<untrusted_context>\n", "\n</untrusted_context>"
 _ENDING_CHARACTERS = 500
 _EXIT_CODE = re.compile(r"^Exit Code: (-?\d{1,9})$", re.MULTILINE)
-_SIGNAL = re.compile(r"^Signal: \S+$", re.MULTILINE)
+_SIGNAL = re.compile(r"^Signal: (?!\(none\))\S+$", re.MULTILINE)
+_SHELL = "run_shell_command"
+_SHELL_ECHO, _SHELL_OPENS = "Command: ", "Output: "
+_SHELL_CLOSES = re.compile(
+    r"Error: \(none\)|Exit Code: (?:-?\d{1,9}|\(none\))|Signal: \S+"
+    r"|(?:Background PIDs|Process Group PGID): .*"
+)
+_MOST_CLOSING_LINES = 5
+_SHELL_STARTED = "Command moved to background"
+_SHELL_TIMED_OUT = "Command was automatically cancelled because"
 _API_FAILED = re.compile(r"API Error|quota|rate limit|usage limit", re.IGNORECASE)
 _STATUSES: dict[str, ToolOutcome] = {"success": "ok", "error": "error", "cancelled": "interrupted"}
 
@@ -116,9 +125,8 @@ def record_of(entry: dict[str, Any]) -> GeminiRecord:
 
 def result_of(response: dict[str, Any]) -> ToolResult:
     failed = bool(mapping_of(response.get("response")).get("error"))
-    text = _response_text(response)
-    outcome = _shell_outcome(text_of(response.get("name")), text, "error" if failed else "ok")
-    return ToolResult(text_of(response.get("id")), text, outcome)
+    name, outcome = text_of(response.get("name")), "error" if failed else "ok"
+    return _result(text_of(response.get("id")), name, _response_text(response), outcome)
 
 
 def notice_of_end(record: GeminiRecord) -> TurnState | None:
@@ -169,7 +177,7 @@ def _recorded_tools(entry: dict[str, Any]) -> tuple[list[ToolCall], list[ToolRes
         outcome = _STATUSES.get(text_of(tool.get("status")))
         if outcome is not None:
             text = text or text_of(tool.get("resultDisplay"))
-            results.append(ToolResult(call.id, text, _shell_outcome(call.name, text, outcome)))
+            results.append(_result(call.id, call.name, text, outcome))
     return calls, results
 
 
@@ -185,14 +193,35 @@ def _response_text(response: dict[str, Any]) -> str:
     return text
 
 
-def _shell_outcome(tool: str, text: str, outcome: ToolOutcome) -> ToolOutcome:
-    if outcome != "ok" or tool != "run_shell_command":
-        return outcome
+def _result(call_id: str, tool: str, text: str, outcome: ToolOutcome) -> ToolResult:
+    if tool == _SHELL and outcome == "ok":
+        text, outcome = _shell_result(text)
+    return ToolResult(call_id, text, outcome)
+
+
+def _shell_result(text: str) -> tuple[str, ToolOutcome]:
+    """What the command printed, out of the lines that Gemini CLI puts around it, and how it ended."""
+    if text.startswith((_SHELL_STARTED, _SHELL_TIMED_OUT)):
+        return text, "unknown" if text.startswith(_SHELL_STARTED) else "error"
     ending = text[-_ENDING_CHARACTERS:]
-    if _SIGNAL.search(ending):
-        return "interrupted"
     code = _EXIT_CODE.search(ending)
-    return "error" if code and int(code[1]) else "ok"
+    printed = _printed(text)
+    if _SIGNAL.search(ending):
+        return printed, "interrupted"
+    return (f"Exit code {code[1]}\n{printed}", "error") if code and int(code[1]) else (printed, "ok")
+
+
+def _printed(text: str) -> str:
+    if text.startswith(_SHELL_ECHO):  # up to 2025 the command stood above its output
+        _, opens, below = text.partition(f"\n{_SHELL_OPENS}")
+        text = below if opens else text
+    text = text.removeprefix(_SHELL_OPENS)
+    for _ in range(_MOST_CLOSING_LINES):
+        above, _, last = text.rpartition("\n")
+        if not _SHELL_CLOSES.fullmatch(last):
+            break
+        text = above
+    return "" if text == "(empty)" else text
 
 
 # ── a restated history ────────────────────────────────────────────────────────────────────────────
