@@ -39,6 +39,53 @@ def test_a_patch_names_its_files():
         assert deeds == {"a.py": (True, False), "b.py": (False, False), "c.py": (False, True)}
 
 
+def test_a_patch_tells_of_each_file_what_an_edit_of_it_would():
+    patch = """*** Begin Patch
+*** Update File: shop/cart.py
+@@ class Cart:
+ def total(self):
+     return sum(self.prices)
+-def clear(self):
+-    self.prices = []
++def empty(self):
++    self.prices = []
++
++def tax(self):
++    return 0.2
+*** Add File: shop/vat.py
++def rate(country):
++    return RATES[country]
+*** Update File: old.py
+*** Move to: new.py
+@@
+-limit = 3
++limit = 4
+@@ def allowed(count):
+-    return count < limit
++    return count <= limit
+*** End Patch"""
+    found = Session().agent("Now let me add the sales tax.").tool("apply_patch", input=patch).found(cwd="/p")
+    files = {file.path: file for file in found.files}
+    cart, vat = files["/p/shop/cart.py"], files["/p/shop/vat.py"]
+    assert (set(cart.added), cart.dropped, cart.purposes) == (
+        {"empty", "tax"},
+        ("clear",),
+        ("add the sales tax",),
+    )
+    assert (vat.created, vat.added) == (True, ("rate",))
+    assert files["/p/new.py"].names == ("allowed",)
+    assert files["/p/old.py"].deleted
+    assert [(one.kind, one.text) for one in found.happened[1:]] == [
+        ("edit", "/p/shop/cart.py"),
+        ("write", "/p/shop/vat.py"),
+        ("delete", "/p/old.py"),
+        ("edit", "/p/new.py"),
+    ]
+    hunks = {edit.path: edit.new for edit in found.edits}
+    assert hunks["/p/shop/vat.py"].splitlines()[0] == "def rate(country):"
+    assert "***" not in "".join(hunks.values())
+
+
 def test_commands_with_counts():
     found = Session().shell("make").shell("make", "error", "error").shell("make").shell("x\ny").found()
     (use,) = found.commands

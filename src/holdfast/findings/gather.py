@@ -160,7 +160,7 @@ class _Gatherer:
     def _call(self, index: int, call: ToolCall, by_subagent: bool) -> None:
         action = self._located_action(call)
         if action.kind in ("edit", "write") and not by_subagent:
-            action = replace(action, about=purpose_of(self._spoken))
+            action = _meant_for(action, purpose_of(self._spoken))
         self._waiting[call.id] = action
         if not by_subagent:
             self._stopping.called(call, action)
@@ -169,6 +169,10 @@ class _Gatherer:
             del self._waiting[next(iter(self._waiting))]
         if action.kind == "todo":
             return
+        for part in action.parts or (action,):
+            self._named(index, part)
+
+    def _named(self, index: int, action: Action) -> None:
         met, path = self._names.met, action.path
         if action.new:
             met(index, "new" if action.kind in ("edit", "write") else "asked", action.new, path)
@@ -181,7 +185,10 @@ class _Gatherer:
         met(index, "path", path)
 
     def _located_action(self, call: ToolCall) -> Action:
-        action = action_of(call)
+        action = self._placed(action_of(call))
+        return replace(action, parts=tuple(map(self._placed, action.parts))) if action.parts else action
+
+    def _placed(self, action: Action) -> Action:
         if action.path and not is_absolute(action.path):
             return replace(action, path=self._located(action.path))
         return action
@@ -267,11 +274,12 @@ class _Gatherer:
                 self._talk.answered(index, question, answer)
         if action.kind != "shell" or not is_elsewhere(action.command, self._report.cwd):
             self._files.touched(index, action, _BY_SUBAGENT if by_subagent else "")
-        if action.kind in ("edit", "write"):
-            self._reviews.edited(action.path)
-            self._git.touched(action.path)
-            self._edits.append((index, action))
-            self._code.edited(index, action)
+        for part in action.parts or (action,):
+            if part.kind in ("edit", "write"):
+                self._reviews.edited(part.path)
+                self._git.touched(part.path)
+                self._edits.append((index, part))
+                self._code.edited(index, part)
 
     def _ran(self, index: int, action: Action, result: ToolResult) -> None:
         failed, text, ended = result.outcome == "error", result.text, result.outcome != "unknown"
@@ -341,6 +349,10 @@ def _recorded_todos(calls: Iterable[ToolCall]) -> tuple[TodoItem, ...] | None:
         if isinstance(text, str) and text.strip() and status in _STATUSES:
             found.append(TodoItem(text.strip(), status))
     return tuple(found)
+
+
+def _meant_for(action: Action, purpose: str) -> Action:
+    return replace(action, about=purpose, parts=tuple(replace(one, about=purpose) for one in action.parts))
 
 
 def _edit(index: int, action: Action) -> Edit:

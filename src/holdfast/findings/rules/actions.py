@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from holdfast.model.gathered import LastStep
@@ -49,7 +49,8 @@ _NEW_KEYS = (
     "new",
 )
 _OLD_KEYS = ("old_string", "oldString", "old_str", "old")
-_PATCHED = re.compile(r"^\*\*\* (Update|Add|Delete) File: (.+)$", re.MULTILINE)
+_PATCHED = re.compile(r"\*\*\* (Update|Add|Delete) File: (.+)$")
+_MOVED, _IS_BELOW = "*** Move to: ", "@@ "
 _PATCH_SCAN = 200_000
 _STEP_ABOUT = 300
 
@@ -65,6 +66,17 @@ class Action:
     about: str = ""
     patched: tuple[tuple[str, str], ...] = ()
     lines: str = ""  # which were read
+    parts: tuple[Action, ...] = ()  # of a patch of several files: what it does to each
+
+
+@dataclass(slots=True)
+class _FilePatch:
+    """What a patch does to one file, while its lines are read."""
+
+    verb: str
+    path: str
+    old: list[str] = field(default_factory=list[str])
+    new: list[str] = field(default_factory=list[str])
 
 
 def step_of(action: Action, outcome: ToolOutcome) -> LastStep:
@@ -81,9 +93,8 @@ def action_of(call: ToolCall) -> Action:
     kind = _KINDS.get(call.name.lower(), "other")
     if kind == "shell":
         command = _command(arguments)
-        patched = _patched(command) if "*** Begin Patch" in command[:400] else ()
-        if patched:
-            return Action("edit", call.name, path=patched[0][1], new=command, patched=patched)
+        if "*** Begin Patch" in command[:400] and (patch := _patch(call.name, command)):
+            return patch
         return Action(kind, call.name, command=command, about=_first(arguments, ("description",)))
     if kind == "agent":
         return Action(
@@ -112,11 +123,10 @@ def _on_file(kind: ActionKind, tool: str, arguments: dict[str, Any]) -> Action:
         pairs = [cast(dict[str, Any], one) for one in cast(list[object], edits) if isinstance(one, dict)]
         new = "\n".join(_first(one, _NEW_KEYS) for one in pairs)
         old = "\n".join(_first(one, _OLD_KEYS) for one in pairs)
-    patched = _patched(new) if not path else ()
-    if patched:
-        path = patched[0][1]
+    if not path and (patch := _patch(tool, new)):
+        return patch
     lines = _lines(arguments) if kind == "read" else ""
-    return Action(kind, tool, path=path, new=new, old=old, patched=patched, lines=lines)
+    return Action(kind, tool, path=path, new=new, old=old, lines=lines)
 
 
 def _lines(arguments: dict[str, Any]) -> str:
@@ -126,8 +136,48 @@ def _lines(arguments: dict[str, Any]) -> str:
     return f"lines {max(first, 1)} to {max(first, 1) + count - 1}"
 
 
-def _patched(text: str) -> tuple[tuple[str, str], ...]:
-    return tuple((found[1], found[2].strip()) for found in _PATCHED.finditer(text, 0, _PATCH_SCAN))
+def _patch(tool: str, text: str) -> Action | None:
+    """A patch of one file is an edit like any other; one of several has a part for each."""
+    files = _files_of(text[:_PATCH_SCAN])
+    parts = tuple(
+        Action(
+            _PATCH_KINDS[one.verb],
+            tool,
+            path=one.path,
+            new="\n".join(one.new),
+            old="\n".join(one.old),
+            patched=((one.verb, one.path),),
+        )
+        for one in files
+    )
+    if len(parts) < 2:
+        return parts[0] if parts else None
+    return Action(
+        "edit", tool, path=parts[0].path, patched=tuple(one.patched[0] for one in parts), parts=parts
+    )
+
+
+_PATCH_KINDS: dict[str, ActionKind] = {"Update": "edit", "Add": "write", "Delete": "delete"}
+
+
+def _files_of(text: str) -> list[_FilePatch]:
+    files: list[_FilePatch] = []
+    for line in text.split("\n"):
+        if found := _PATCHED.match(line):
+            files.append(_FilePatch(found[1], found[2].strip()))
+        elif files and line.startswith(_MOVED):
+            moved = _FilePatch("Update", line.removeprefix(_MOVED).strip())
+            files[-1].verb = "Delete"
+            files.append(moved)
+        elif files and line.startswith(_IS_BELOW):  # the definition in which the change is made
+            files[-1].old.append(line.removeprefix(_IS_BELOW))
+            files[-1].new.append(line.removeprefix(_IS_BELOW))
+        elif files and not line.startswith(("***", "@@")):
+            if line[:1] != "-":
+                files[-1].new.append(line[1:])
+            if line[:1] != "+":
+                files[-1].old.append(line[1:])
+    return files
 
 
 def _command(arguments: dict[str, Any]) -> str:

@@ -111,13 +111,11 @@ class TouchedFiles:
         self._uses: dict[str, _Use] = {}
 
     def touched(self, index: int, action: Action, by: str = "") -> None:
-        if action.patched:
-            for verb, path in action.patched:
-                use = self._use(index, path)
-                self._edited(use, index, by, created=verb == "Add", deleted=verb == "Delete")
-                if len(action.patched) == 1:
-                    _keep(use, action, known=True)
-        elif action.path and action.kind in ("edit", "write", "delete"):
+        for part in action.parts:
+            self.touched(index, part, by)
+        if action.parts:
+            return
+        if action.path and action.kind in ("edit", "write", "delete"):
             use = self._use(index, action.path)
             new_here = action.kind == "write" and not use.reads and not use.edits
             self._edited(use, index, by, created=new_here, deleted=action.kind == "delete")
@@ -141,8 +139,9 @@ class TouchedFiles:
 
     def not_touched(self, index: int, action: Action) -> None:
         """An edit that failed or that the user stopped: the file stays in view, unchanged."""
-        if action.path and action.kind in ("edit", "write"):
-            self._use(index, action.path).refused += 1
+        for part in action.parts or (action,):
+            if part.path and part.kind in ("edit", "write"):
+                self._use(index, part.path).refused += 1
 
     @staticmethod
     def _edited(use: _Use, index: int, by: str, *, created: bool, deleted: bool) -> None:
@@ -329,8 +328,7 @@ def _shown(lines: list[str]) -> str:
 def _keep(use: _Use, action: Action, *, known: bool) -> None:
     """What the edit did, besides what earlier ones had done; the code in a document defines nothing.
 
-    `known`: it writes the whole of a file that was there, or old and new stand in one text, so that
-    nothing tells what is new.
+    `known`: it writes the whole of a file that was there, so that nothing tells what is new.
     """
     if action.about:
         _set_last(use.purposes, action.about, use.edits, _PURPOSES_KEPT)
@@ -404,8 +402,6 @@ _COMMENTS_KEPT, _TOLD_KEPT, _WRAPPED = 4, 24, 60
 def _keep_comments(use: _Use, action: Action) -> None:
     """What the edit says of what it defines, and why; a comment that is taken out says nothing more."""
     new, old = action.new[:_EDIT_SCANNED].split("\n"), action.old[:_EDIT_SCANNED].split("\n")
-    if action.patched:
-        new, old = ([line[1:] for line in new if line[:1] == sign] for sign in "+-")
     before, after = dict(_comments(old)), dict(_comments(new))
     for words, name in before.items():
         if words not in after:

@@ -45,7 +45,7 @@ class _Step:
 class Trail:
     def __init__(self) -> None:
         self._steps: deque[_Step] = deque(maxlen=_STEPS_KEPT)
-        self._calls: dict[str, _Step] = {}
+        self._calls: dict[str, list[_Step]] = {}
         self._reports: deque[SubagentReport] = deque(maxlen=_REPORTS_KEPT)
 
     def said(self, index: int, kind: str, text: str) -> None:
@@ -55,19 +55,17 @@ class Trail:
     def called(self, index: int, call_id: str, action: Action) -> None:
         if action.kind == "todo":
             return
-        text = action.command or action.path or action.about or action.tool
-        if action.kind in ("search", "agent", "other"):
-            text = action.about or action.path or action.tool
-        step = _Step(index, action.kind, text[:_WORDS_KEPT], action)
-        self._steps.append(step)
-        self._calls[call_id] = step
+        steps = [_step(index, part) for part in action.parts or (action,)]
+        self._steps.extend(steps)
+        self._calls[call_id] = steps
         if len(self._calls) > _STEPS_KEPT:
             del self._calls[next(iter(self._calls))]
 
     def answered(self, call_id: str, outcome: ToolOutcome, text: str) -> None:
-        step = self._calls.pop(call_id, None)
-        if step is None:
-            return
+        for step in self._calls.pop(call_id, ()):
+            self._ended(step, outcome, text)
+
+    def _ended(self, step: _Step, outcome: ToolOutcome, text: str) -> None:
         step.outcome = outcome
         step.result = head_and_tail(text, _SEARCH_KEPT if step.kind == "search" else _RESULT_KEPT)
         if step.kind == "agent" and outcome == "ok" and step.action:
@@ -98,6 +96,13 @@ class Trail:
 
     def reports(self) -> tuple[SubagentReport, ...]:
         return tuple(self._reports)
+
+
+def _step(index: int, action: Action) -> _Step:
+    text = action.command or action.path or action.about or action.tool
+    if action.kind in ("search", "agent", "other"):
+        text = action.about or action.path or action.tool
+    return _Step(index, action.kind, text[:_WORDS_KEPT], action)
 
 
 def _result(step: _Step) -> str:
