@@ -7,7 +7,7 @@ import pytest
 from findings.sessions import Session
 from holdfast.findings.records import test_state
 from holdfast.findings.rules.commands import is_test_command
-from holdfast.model.message import TodoItem, ToolOutcome
+from holdfast.model.message import Message, TodoItem, ToolOutcome, ToolResult
 
 
 def test_files_with_what_was_done_to_them():
@@ -84,6 +84,17 @@ def test_a_patch_tells_of_each_file_what_an_edit_of_it_would():
     hunks = {edit.path: edit.new for edit in found.edits}
     assert hunks["/p/shop/vat.py"].splitlines()[0] == "def rate(country):"
     assert "***" not in "".join(hunks.values())
+
+
+def test_a_sub_agent_that_reports_later_is_heard():
+    session = Session().tool("spawn_agent", '{"agent_id": "a1"}', "unknown", message="look at the cart")
+    (call_id,) = {one.id for message in session.messages for one in message.tool_calls}
+    assert session.found().reports == ()
+    session.agent("It looks.").messages.append(
+        Message(3, "user", tool_results=(ToolResult(call_id, "The cart adds up.", "ok"),))
+    )
+    (report,) = session.found().reports
+    assert (report.about, report.text) == ("look at the cart", "The cart adds up.")
 
 
 def test_commands_with_counts():

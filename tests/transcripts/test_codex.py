@@ -181,6 +181,24 @@ def test_a_plan_becomes_the_todo_list_once_it_was_accepted() -> None:
     assert _messages(refused)[-1].todos is None
 
 
+def test_what_a_sub_agent_reports_answers_the_call_that_started_it() -> None:
+    rollout = Rollout()
+    for agent in ("a1", "a2"):
+        rollout.calls("spawn_agent", {"message": "look at the cart"}, agent.upper())
+        rollout.answers(agent.upper(), json.dumps({"agent_id": agent, "nickname": "Euclid"}))
+    waited = {"status": {"a1": {"completed": "it adds up"}, "other": {"completed": "x"}}, "timed_out": False}
+    for call_id in ("w1", "w2"):
+        rollout.calls("wait_agent", {"targets": ["a1"]}, call_id).answers(call_id, json.dumps(waited))
+    notice = json.dumps({"agent_id": "a2", "status": {"errored": "no tokens left"}})
+    rollout.prompt(f"<subagent_notification>\n{notice}\n</subagent_notification>", kind="other")
+    told = [(r.call_id, r.outcome, r.text) for m in _messages(rollout) for r in m.tool_results]
+    assert [one for one in told if one[0] in ("A1", "A2") and one[1] != "unknown"] == [
+        ("A1", "ok", "it adds up"),
+        ("A2", "error", "no tokens left"),
+    ]
+    assert [one[0] for one in told if one[1] == "unknown"] == ["A1", "A2"]
+
+
 def test_compaction_gives_the_summary_once() -> None:
     lead = "Another language model started to solve this problem and so on:\n"
     rollout = Rollout().prompt("hello").says("THE SUMMARY", {"compaction_output": True}).used("r1", 10)

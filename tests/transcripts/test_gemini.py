@@ -102,6 +102,12 @@ def test_what_a_command_printed_and_how_it_ended(
     assert (result.outcome, result.text) == (outcome, output if text is None else text)
 
 
+def test_the_report_of_a_sub_agent_is_what_it_says() -> None:
+    told = "Subagent 'generalist' finished.\nTermination Reason: GOAL\nResult:\nit adds up"
+    asked = tool("c1", "invoke_agent", {"agent_name": "generalist", "prompt": "look"}, output=told)
+    assert _talk(Log().say(gemini("m1", toolCalls=[asked])))[-1].tool_results[0].text == "it adds up"
+
+
 def test_only_a_shell_command_has_an_exit_code() -> None:
     read = tool("c1", "read_file", {"file_path": "log"}, output="the log says\nExit Code: 3\n")
     assert _talk(Log().say(gemini("m1", toolCalls=[read])))[-1].tool_results[0].outcome == "ok"

@@ -82,6 +82,31 @@ def test_outcomes(database: Database, part: dict[str, Any], outcome: str, told: 
     assert (result.outcome, result.text) == (outcome, told)
 
 
+@pytest.mark.parametrize(
+    ("output", "told", "outcome"),
+    [
+        (
+            '<task id="ses_2" state="completed">\n<task_result>\nit adds up\n</task_result>\n</task>',
+            "it adds up",
+            "ok",
+        ),
+        ("task_id: ses_2 (for resuming)\n\n<task_result>\nit adds up\n</task_result>", "it adds up", "ok"),
+        (
+            '<task id="ses_2" state="running">\n<task_result>\nYou will hear.\n</task_result>\n</task>',
+            "You will hear.",
+            "unknown",
+        ),
+        ("it says <task_result>", "it says <task_result>", "ok"),
+    ],
+)
+def test_the_report_of_a_sub_agent_is_what_it_says(
+    database: Database, output: str, told: str, outcome: str
+) -> None:
+    database.message("assistant", tool("task", "c1", input={"prompt": "look"}, output=output))
+    (result,) = _messages(database.path)[-1].tool_results
+    assert (result.text, result.outcome) == (told, outcome)
+
+
 def test_a_tool_left_running_by_an_older_message_was_interrupted(database: Database) -> None:
     database.message("assistant", tool("bash", "c1", "running"))
     database.message("user", text("go on"))

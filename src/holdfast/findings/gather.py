@@ -194,7 +194,9 @@ class _Gatherer:
         return action
 
     def _result(self, index: int, result: ToolResult, by_subagent: bool) -> None:
-        action = self._waiting.pop(result.call_id, _UNKNOWN)
+        waiting = self._waiting
+        still_runs = result.outcome == "unknown"
+        action = (waiting.get if still_runs else waiting.pop)(result.call_id, _UNKNOWN)
         if not by_subagent:
             self._trail.answered(result.call_id, result.outcome, result.text)
         if result.outcome != "ok":

@@ -227,13 +227,14 @@ _OUTPUTS = frozenset(("function_call_output", "custom_tool_call_output", "tool_s
 # These run on the model's side: no output item follows, their own status is the outcome.
 _ANSWERED_BY_THEMSELVES = frozenset(("web_search_call", "image_generation_call"))
 
+_AGENT_NOTICE = "<subagent_notification>"
 _PROGRAM_TAGS = (
     "<environment_context>",
     "<user_instructions>",
     "<turn_aborted>",
     "<permissions instructions>",
     "<skill",
-    "<subagent_notification>",
+    _AGENT_NOTICE,
     "<model_switch>",
     "<collaboration_mode>",
     "<personality_spec>",
@@ -243,6 +244,8 @@ _PROGRAM_TAGS = (
     "<goal_context>",
     "# AGENTS.md instructions",
 )
+_SPAWNS, _HEAR_OF_AGENTS = "spawn_agent", ("wait", "wait_agent")
+_AGENT_ENDS: dict[str, ToolOutcome] = {"completed": "ok", "errored": "error"}
 _EDITOR_CONTEXT = "# Context from my IDE setup:"
 _EDITOR_REQUEST = "## My request for Codex:"
 _SUMMARY_LEAD = "Another language model started to solve this problem"
@@ -281,6 +284,7 @@ class _Reader(MessageMaker):
         self._summary_usage: TokenUsage | None = None
         self._lines: Recent[object, bool] = Recent(_REMEMBERED)
         self._open_calls: Recent[str, ToolCall] = Recent(_REMEMBERED)
+        self._agents: Recent[str, str] = Recent(_REMEMBERED)  # the calls that started them, by their ids
         self._event_outcomes: Recent[str, ToolOutcome] = Recent(_REMEMBERED)
         self._prompts: deque[int] = deque(maxlen=_REMEMBERED_TURNS)
         self._has_usage_records = False
@@ -372,6 +376,8 @@ class _Reader(MessageMaker):
             return
         if not injected:
             self._prompts.append(self._index)
+        elif text.startswith(_AGENT_NOTICE):
+            self._hear_of_agents(self._at, mapping_of(json_of(_between(text, _AGENT_NOTICE))))
         self._make("user", text=text, injected=injected, id=text_or_none(item.get("id")))
 
     def _call(self, item: dict[str, Any], kind: str) -> None:
@@ -423,9 +429,34 @@ class _Reader(MessageMaker):
 
     def _make_result(self, at: str | None, result: ToolResult) -> None:
         call = self._open_calls.pop(result.call_id)
+        if call is not None and call.name == _SPAWNS and result.outcome == "ok":
+            result = self._spawned(result)
         planned = call is not None and call.name == "update_plan" and result.outcome != "error"
         todos = todos_of(call.arguments.get("plan"), "step") if call is not None and planned else None
         self._make("user", at=at, tool_results=(result,), todos=todos)
+        if call is not None and call.name in _HEAR_OF_AGENTS:
+            self._hear_of_agents(at, mapping_of(json_of(result.text)))
+
+    def _spawned(self, result: ToolResult) -> ToolResult:
+        """It works from now on; what it reports is told later, as the answer to another call."""
+        agent = text_of(mapping_of(json_of(result.text)).get("agent_id"))
+        if not agent:
+            return result
+        self._agents.put(agent, result.call_id)
+        return ToolResult(result.call_id, result.text, "unknown")
+
+    def _hear_of_agents(self, at: str | None, told: dict[str, Any]) -> None:
+        by_agent = mapping_of(told.get("status"))
+        if agent := text_of(told.get("agent_id")):
+            by_agent = {agent: by_agent}
+        for agent, status in by_agent.items():
+            ended = next(
+                ((key, text) for key, text in mapping_of(status).items() if key in _AGENT_ENDS), None
+            )
+            call_id = self._agents.pop(agent) if ended else None
+            if ended and call_id:
+                report = ToolResult(call_id, text_of(ended[1]), _AGENT_ENDS[ended[0]])
+                self._make("user", at=at, tool_results=(report,))
 
     # --- what happened around it
 
@@ -564,6 +595,10 @@ def _texts(item: dict[str, Any]) -> list[str]:
     if isinstance(content, str):
         return [content]
     return [text_of(part.get("text")) for part in mappings_of(content)]
+
+
+def _between(text: str, tag: str) -> str:
+    return text.removeprefix(tag).partition(tag.replace("<", "</"))[0].strip()
 
 
 def _reasoning(item: dict[str, Any]) -> str:

@@ -68,6 +68,7 @@ _SHELL_CLOSES = re.compile(
 _MOST_CLOSING_LINES = 5
 _SHELL_STARTED = "Command moved to background"
 _SHELL_TIMED_OUT = "Command was automatically cancelled because"
+_SUBAGENT_OPENS = re.compile(r"Subagent '[^'\n]{1,100}' finished\.\nTermination Reason: GOAL\nResult:\n")
 _API_FAILED = re.compile(r"API Error|quota|rate limit|usage limit", re.IGNORECASE)
 _STATUSES: dict[str, ToolOutcome] = {"success": "ok", "error": "error", "cancelled": "interrupted"}
 
@@ -196,6 +197,8 @@ def _response_text(response: dict[str, Any]) -> str:
 def _result(call_id: str, tool: str, text: str, outcome: ToolOutcome) -> ToolResult:
     if tool == _SHELL and outcome == "ok":
         text, outcome = _shell_result(text)
+    elif found := _SUBAGENT_OPENS.match(text):
+        text = text[found.end() :]
     return ToolResult(call_id, text, outcome)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
@@ -255,6 +256,8 @@ _IGNORED_PARTS = ("step-finish", "step-start", "patch", "snapshot", "agent", "co
 _STATUSES: dict[str, ToolOutcome] = {"completed": "ok", "error": "error"}
 _ABORTED = "MessageAbortedError"
 _TURNS: dict[str, TurnState] = {"stop": "ended", "tool-calls": "open"}
+_SUBAGENT, _REPORT_OPENS = "task", ("<task id=", "task_id: ")
+_RUNS_ON = re.compile(r'<task id="[^"]*" state="running">')
 _NOT_DONE = ("Tool execution aborted", "The user rejected permission")
 
 
@@ -430,11 +433,14 @@ def _tool(part: dict[str, Any], open_calls: ToolOutcome) -> tuple[ToolCall, Tool
     state = mapping_of(part.get("state"))
     call_id = text_of(part.get("callID")) or text_of(part.get("id"))
     call = ToolCall(call_id, text_of(part.get("tool")), mapping_of(state.get("input")))
-    return call, ToolResult(call_id, _tool_text(state), _outcome(call.name, state, open_calls))
+    return call, ToolResult(call_id, _tool_text(call.name, state), _outcome(call.name, state, open_calls))
 
 
-def _tool_text(state: dict[str, Any]) -> str:
+def _tool_text(tool: str, state: dict[str, Any]) -> str:
     told = text_of(state.get("output")) or text_of(state.get("error"))
+    if tool == _SUBAGENT and told.startswith(_REPORT_OPENS):
+        _, _, told = told.partition("<task_result>")
+        return told.rpartition("</task_result>")[0].strip()
     return told or text_of(mapping_of(state.get("metadata")).get("output"))
 
 
@@ -446,6 +452,8 @@ def _outcome(tool: str, state: dict[str, Any], open_calls: ToolOutcome) -> ToolO
         return "interrupted" if aborted else "error"
     if outcome != "ok":
         return outcome
+    if tool == _SUBAGENT and _RUNS_ON.match(text_of(state.get("output"))):
+        return "unknown"
     if tool == "invalid":
         # The model called a tool that is not there; OpenCode answers in that tool's place.
         return "error"

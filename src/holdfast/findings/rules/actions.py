@@ -31,7 +31,7 @@ _TOOLS: dict[ActionKind, tuple[str, ...]] = {
         *("todowrite", "todoread", "taskcreate", "taskupdate", "tasklist", "taskget", "update_plan"),
         "write_todos",
     ),
-    "agent": ("task", "agent", "spawn_agent"),
+    "agent": ("task", "agent", "spawn_agent", "invoke_agent", "codebase_investigator"),
     "plan": ("exitplanmode", "exit_plan_mode"),
 }
 _KINDS: dict[str, ActionKind] = {tool: kind for kind, tools in _TOOLS.items() for tool in tools}
@@ -49,6 +49,7 @@ _NEW_KEYS = (
     "new",
 )
 _OLD_KEYS = ("old_string", "oldString", "old_str", "old")
+_PROMPT_KEYS = ("prompt", "message", "objective")
 _PATCHED = re.compile(r"\*\*\* (Update|Add|Delete) File: (.+)$")
 _MOVED, _IS_BELOW = "*** Move to: ", "@@ "
 _PATCH_SCAN = 200_000
@@ -97,9 +98,9 @@ def action_of(call: ToolCall) -> Action:
             return patch
         return Action(kind, call.name, command=command, about=_first(arguments, ("description",)))
     if kind == "agent":
-        return Action(
-            kind, call.name, new=_first(arguments, ("prompt",)), about=_first(arguments, ("description",))
-        )
+        prompt = _first(arguments, _PROMPT_KEYS)
+        about = _first(arguments, ("description",)) or prompt.strip().partition("\n")[0][:_STEP_ABOUT]
+        return Action(kind, call.name, new=prompt, about=about)
     if kind == "search":
         return Action(
             kind, call.name, path=_first(arguments, _PATH_KEYS), about=_first(arguments, ("pattern", "query"))

@@ -62,7 +62,9 @@ class Trail:
             del self._calls[next(iter(self._calls))]
 
     def answered(self, call_id: str, outcome: ToolOutcome, text: str) -> None:
-        for step in self._calls.pop(call_id, ()):
+        """One that is still at work is heard of again."""
+        steps = self._calls.get(call_id, ()) if outcome == "unknown" else self._calls.pop(call_id, ())
+        for step in steps:
             self._ended(step, outcome, text)
 
     def _ended(self, step: _Step, outcome: ToolOutcome, text: str) -> None:
