@@ -233,7 +233,7 @@ group("usage curves", () => {
   });
 });
 
-test.each(["build/all", "100%25", "100%", "a/b ?&#%2F..", "%2e%2e", "ä 🙂"])(
+test.each(["build/all", "100%25", "100%", "a/b ?&#%2F..", "%2e%2e", "ä 🙂", ".", "..", "=.."])(
   "task %s is found by its address",
   (id) => {
     const { pathname } = new URL(taskPath("wf_1", id), "http://localhost");

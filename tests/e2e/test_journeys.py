@@ -785,6 +785,14 @@ def test_odd_texts_leave_every_page_readable(served: Server, open_page: Open) ->
         page.get_by_role("tab", name=tab).click()
         expect(page.locator(ready).first).to_be_visible()
     is_readable(page)
+    page.get_by_role("button", name="Skip").click()
+    dialog = page.get_by_role("dialog")
+    assert dialog.evaluate("(box) => box.scrollWidth <= box.clientWidth"), "its title is cut off"
+    dialog.get_by_role("button", name="Back").click()
+    page.get_by_role("tab", name="Graph").click()
+    page.locator(".react-flow__node", has_text="task-ttt").click()
+    panel = page.get_by_role("complementary", name="Task task-ttt")
+    assert panel.evaluate("(box) => box.scrollWidth <= box.clientWidth"), "its title is cut off"
     page.get_by_role("link", name="Resume…").click()
     expect(page.get_by_label("Context text")).to_contain_text("turned")
     is_readable(page)
