@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -624,9 +625,56 @@ def test_what_came_back_is_told_by_its_first_and_last_lines():
 def test_a_run_before_a_merge_says_so():
     green = Session().user("go").shell("make test", "3 passed in 1s")
     assert "before the newest checkout" not in told(green.shell("git checkout door.py"))
-    assert "passed (green), no code was written since; before the newest checkout or merge." in told(
+    assert "passed (green), no edit is recorded since; before the newest checkout or merge." in told(
         green.shell("git merge side", "Merge made by the 'ort' strategy.")
     )
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cp other.py app.py",
+        "git stash pop",
+        "python gen.py",
+        "git apply x.diff",
+        "git revert HEAD --no-edit",
+        "black .",
+        "cd src && ruff check --fix .",
+        "make fmt",
+        "patch -p1 < x",
+        "find . -name '*.orig' -delete",
+        "timeout 9 bash -c 'python gen.py'",
+    ],
+)
+def test_after_a_green_run_a_command_that_may_have_changed_code_is_named(command: str):
+    green = Session().user("go").shell("pytest -q", "3 passed in 1s").shell(command, "3 passed in 2s")
+    assert f"no edit is recorded since, but `{command}` ran." in told(green.shell("git status", "clean"))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git add -A && git commit -m 'Hang the door' && git push",
+        "git commit -F - <<'E'\nHang the door\n\nIt sticks; black . helps\nE",
+        "cd src; grep -rn door . | head -3 2>/dev/null",
+        "git -C src log --oneline",
+        "gh pr create --title 'A door'",
+        "sleep 5; pytest -q tests/door",
+    ],
+)
+def test_what_leaves_code_alone_is_not_named(command: str):
+    text = told(Session().user("go").shell("make test", "3 passed in 1s").shell(command, "3 passed in 2s"))
+    assert "no edit is recorded since" in text
+    assert "but `" not in text
+
+
+def test_what_git_showed_beside_the_record_may_be_newer_than_a_green_run():
+    session = Session().user("go").edit("door.py").shell("pytest -q", "3 passed in 1s")
+    found = session.tool("Task", "I refactored it.", description="Tidy up", prompt="Tidy up").found()
+    git = replace(found.git, uncommitted=("door.py", "hinge.py", "old.py"), uncommitted_before=("old.py",))
+    text = compile_context(replace(found, git=git), 8000).text
+    expected = "no edit is recorded since, but a sub-agent worked; when `hinge.py` changed is not known."
+    assert expected in text
 
 
 def test_the_same_failing_test_is_told_once():

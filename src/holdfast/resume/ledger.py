@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from holdfast.base.text import counted, sentences
+from holdfast.base.text import counted, one_line, sentences
+from holdfast.findings.rules.trail import may_write_code
 from holdfast.model.gathered import Commit, Failure, Gathered, GitFacts, Happening, LastStep, TestRun
 from holdfast.model.message import TodoItem
 from holdfast.resume.rendering import Paths, code, listed, prose, quoted
@@ -52,6 +53,8 @@ class WorkLedger:
     """Whether the files that were changed are listed beside it."""
     users_commit: str = ""
     """What the user said of a commit of their own after the last edit."""
+    may_have_written: tuple[tuple[int, str], ...] = ()
+    """What else may have changed code, in words, and where in the record that was."""
 
     @property
     def plan_is_older(self) -> bool:
@@ -124,7 +127,16 @@ def ledger_of(found: Gathered) -> WorkLedger:
         removed=frozenset(file.path for file in found.files if file.deleted),
         had_subagents=bool(found.reports),
         users_commit=_users_commit(found),
+        may_have_written=tuple(_may_have_written(found)),
     )
+
+
+def _may_have_written(found: Gathered) -> Iterator[tuple[int, str]]:
+    for step in found.happened:
+        if step.kind == "agent":
+            yield step.index, "a sub-agent worked"
+        elif step.kind == "shell" and may_write_code(step.text):
+            yield step.index, f"{code(one_line(step.text), 80)} ran"
 
 
 def _users_commit(found: Gathered) -> str:
@@ -369,9 +381,14 @@ def _at_the_pause(ledger: WorkLedger, uncommitted: tuple[str, ...], most: int) -
 
 
 def _in_folder(path: str, ledger: WorkLedger) -> str:
-    """As the other paths of a briefing: git has them from the top of its work tree."""
-    whole = f"{ledger.git.root.rstrip('/')}/{path}" if ledger.git.root else path
+    """As the other paths of a briefing."""
+    whole = _whole(path, ledger)
     return ledger.paths(whole) if ledger.paths.short(whole) else code("./")
+
+
+def _whole(path: str, ledger: WorkLedger) -> str:
+    """Git has them from the top of its work tree."""
+    return f"{ledger.git.root.rstrip('/')}/{path}" if ledger.git.root else path
 
 
 def check_lines(ledger: WorkLedger) -> Iterator[str]:
@@ -399,10 +416,26 @@ def _check(run: TestRun, ledger: WorkLedger) -> str:
     if run.edited_since:
         text += f"; written since: {listed((ledger.paths(path) for path in run.edited_since), 2)}"
     elif run.passed and not run.unsure:
-        text += ", no code was written since"
+        text += ", no edit is recorded since"
     if 0 <= run.index < ledger.git.moved_index:
         text += "; before the newest checkout or merge"
+    elif run.passed and not run.unsure and not run.edited_since:
+        text += _may_be_out_of_date(run, ledger)
     return f"{text}."
+
+
+def _may_be_out_of_date(run: TestRun, ledger: WorkLedger) -> str:
+    """What may have changed the code since, though no edit is known: the newest such command, and files
+    that git showed and the record does not name."""
+    since = [what for index, what in ledger.may_have_written if index > run.index]
+    own = {*ledger.not_committed, *ledger.git.uncommitted_before}
+    others = [
+        _in_folder(path, ledger)
+        for path in ledger.git.uncommitted or ()
+        if path not in own and ledger.paths.is_code(_whole(path, ledger))
+    ]
+    ran = f", but {since[-1]}" if since else ""
+    return ran + (f"; when {listed(others, 3)} changed is not known" if others else "")
 
 
 def open_tasks_line(ledger: WorkLedger, most: int) -> str:

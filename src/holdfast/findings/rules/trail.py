@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from holdfast.base.command_line import SHELLS, Simple, all_programs, past_options, program_of
 from holdfast.base.text import clipped, head_and_tail, is_list_item, one_line, sentences
 from holdfast.findings.rules.actions import Action, action_of, step_of
 from holdfast.findings.rules.commands import check_kind, check_run
@@ -404,6 +405,46 @@ def _looks(step: Happening) -> bool:
 def only_shows(command: str) -> bool:
     """Each part of it; a part of a quotation is none that is known."""
     return all(map(_ONLY_LOOKS.fullmatch, _parts(_LOOKS_AT_ERRORS.sub("", command.strip()))))
+
+
+_WRITES_NO_CODE = re.compile(
+    r"""\[ | ag | awk | bat | basename | cat | cd | cmp | column | command | crontab | curl | cut |
+        date | df | diff | dig | dirname | docker | du | echo | egrep | env | exit | export | false
+        | fd | fgrep | file | gh | grep | head | hostname | id | jobs | journalctl | jq | kill |
+        kubectl | less | ls | lsof | man | mkdir | more | mysql | nc | netstat | nl | nproc | open |
+        pgrep | ping | pkill | podman | popd | printenv | printf | ps | psql | pushd | pwd | read |
+        readlink | realpath | redis-cli | return | rg | seq | set | sha256sum | shasum | sleep |
+        sort | sqlite3 | ss | ssh | stat | strings | systemctl | tail | test | time | top | tr |
+        tree | true | type | ulimit | umask | uname | uniq | unset | uptime | wait | watch | wc |
+        which | whoami | xxd | yes""",
+    re.VERBOSE,
+)
+_GIT_WRITES_NO_CODE = re.compile(
+    r"""add | blame | branch | cat-file | check-ignore | commit | config | describe | diff | fetch |
+        for-each-ref | grep | log | ls-files | ls-remote | ls-tree | merge-base | name-rev | notes |
+        push | reflog | remote | rev-list | rev-parse | shortlog | show | show-ref | status | tag""",
+    re.VERBOSE,
+)
+
+
+_FORMATS = re.compile(r"(?:^|[\s:-])(?:fmt|format|fix|write|update|u)\b(?!-check|=false)")
+
+
+def may_write_code(command: str) -> bool:
+    """Whether a program in it is not known to leave the project's code alone; a check does."""
+    return not only_shows(command) and any(map(_may_write, all_programs(command)))
+
+
+def _may_write(simple: Simple) -> bool:
+    words = program_of(simple)
+    name = words[0].rpartition("/")[2] if words else ""
+    if name == "git":
+        verb = next((one for one in past_options(words[1:], "Cc") if not one.startswith("-")), "")
+        return not _GIT_WRITES_NO_CODE.fullmatch(verb)
+    if not name or name in SHELLS or (_WRITES_NO_CODE.fullmatch(name) and "-delete" not in words):
+        return False  # what a shell is given to run stands beside it
+    told = " ".join(words)
+    return bool(_FORMATS.search(told)) or not (only_shows(told) or check_kind(told))
 
 
 def _parts(command: str) -> Iterator[str]:
