@@ -420,13 +420,15 @@ _WRITES_NO_CODE = re.compile(
     re.VERBOSE,
 )
 _GIT_WRITES_NO_CODE = re.compile(
-    r"""add | blame | branch | cat-file | check-ignore | commit | config | describe | diff | fetch |
-        for-each-ref | grep | log | ls-files | ls-remote | ls-tree | merge-base | name-rev | notes |
-        push | reflog | remote | rev-list | rev-parse | shortlog | show | show-ref | status | tag""",
+    r"""add | blame | branch | cat-file | check-ignore | clone | commit | config | describe | diff | fetch |
+        for-each-ref | grep | init | log | ls-files | ls-remote | ls-tree | merge-base | name-rev | notes |
+        push | reflog | remote | rev-list | rev-parse | shortlog | show | show-ref | status | symbolic-ref |
+        tag | worktree""",
     re.VERBOSE,
 )
 
 
+_IS_PROGRAM = re.compile(r"[\w.+-]+")
 _FORMATS = re.compile(r"(?:^|[\s:-])(?:fmt|format|fix|write|update|u)\b(?!-check|=false)")
 
 
@@ -441,8 +443,12 @@ def _may_write(simple: Simple) -> bool:
     if name == "git":
         verb = next((one for one in past_options(words[1:], "Cc") if not one.startswith("-")), "")
         return not _GIT_WRITES_NO_CODE.fullmatch(verb)
-    if not name or name in SHELLS or (_WRITES_NO_CODE.fullmatch(name) and "-delete" not in words):
-        return False  # what a shell is given to run stands beside it
+    if not _IS_PROGRAM.fullmatch(name) or name in ("for", *SHELLS):
+        return False  # what a loop or a shell is given to run stands beside it
+    if name == "sed":
+        return any(one.startswith(("-i", "--in-place")) for one in words)
+    if "--help" in words or (_WRITES_NO_CODE.fullmatch(name) and "-delete" not in words):
+        return False
     told = " ".join(words)
     return bool(_FORMATS.search(told)) or not (only_shows(told) or check_kind(told))
 
