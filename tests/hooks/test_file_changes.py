@@ -524,6 +524,49 @@ def test_what_the_user_wrote_to_a_file_before_a_tool_edits_it_stays_with_an_undo
     assert (agent.project / "mine").read_text() == "".join(lines)
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo by the agent >> mine",
+        "sed -i 's/^line 10$/by the agent/' mine && cat other",
+        "cd sub && cp ../other ../mine",
+        "cp other mine",
+    ],
+)
+def test_what_the_user_wrote_to_a_file_before_a_command_writes_it_is_in_doubt(
+    agent: AgentSession, command: str
+) -> None:
+    lines = [f"line {number}\n" for number in range(20)]
+    (agent.project / "mine").write_text("".join(lines))
+    (agent.project / "other").write_text("other\n")
+    (agent.project / "sub").mkdir()
+    start(agent)
+    begin_turn(agent)
+    lines[3] = "by the user\n"
+    (agent.project / "mine").write_text("".join(lines))
+    for ran in ("cat mine > /dev/null", command, command):
+        agent.before_tool(ran)
+        subprocess.run(["sh", "-c", ran], cwd=agent.project, check=True, capture_output=True)
+    end_turn(agent)
+    doubted, certain = told(transactions(agent)[0])
+    assert (doubted[1], "no tool call" in doubted[2]) == (["mine"], True)
+    assert certain[1:] == (["mine"], "")
+    assert agent.holdfast("tx", "undo").code == 0
+    assert (agent.project / "mine").read_text() == "".join(lines)
+
+
+def test_a_file_that_a_tool_made_or_edited_in_the_turn_is_all_the_agents(agent: AgentSession) -> None:
+    start(agent)
+    begin_turn(agent)
+    write_file(agent, "mine", "by the tool\n")
+    for command in ("echo first > made", "echo second >> made", "echo third >> mine", "cp mine made"):
+        agent.before_tool(command)
+        subprocess.run(["sh", "-c", command], cwd=agent.project, check=True)
+    end_turn(agent)
+    ((_, paths, doubt),) = told(transactions(agent)[0])
+    assert (paths, doubt) == (["made", "mine"], "")
+
+
 def test_an_edit_goes_on_beside_a_look_at_the_tree_and_the_record_says_what_it_may_lack(
     agent: AgentSession,
 ) -> None:

@@ -19,6 +19,7 @@ from holdfast.hooks.fast.usage import (
 )
 from holdfast.project import formats
 from holdfast.project.formats import (
+    APART,
     ENDING,
     LATE_LOOK,
     NAMED,
@@ -325,6 +326,12 @@ _PLACES = ("file_path", "filePath", "path", "absolute_path", "notebook_path")
 _NAMING = (*_PLACES, "command", "cmd", "input", "patchText")
 _EDITING = ("Edit", "MultiEdit", "Write", "NotebookEdit", "write_file", "replace", "edit", "write")
 _LONGEST_NOTE = 16 << 20
+_MOST_WORDS = 200
+_BETWEEN_WORDS = str.maketrans(dict.fromkeys(";|&<>()\"'=`", " "))
+_WRITERS = (
+    *(">", "tee", "cp ", "mv ", "rm ", "ln ", "install", "rsync", "truncate", "restore", "sed ", "perl "),
+)
+"""In a command that writes to files, or removes them, by their names."""
 ONLY_READING = (
     *("Read", "Glob", "Grep", "read_file", "list_directory", "glob", "grep_search", "search_file_content"),
     *("write_todos", "update_plan", "read", "list", "grep", "todowrite", "todoread"),
@@ -405,17 +412,62 @@ def _wait_for_the_look(event: AgentEvent) -> None:
 
 
 def _set_apart(event: AgentEvent) -> None:
-    """What was done in this turn to a file that a tool now edits for the first time: a change of its own."""
+    """What was done in this turn to a file that a tool now changes for the first time, as its own change."""
+    if event.tool not in _EDITING:
+        _set_apart_of_command(event)
+        return
     cwd, given = event.text("cwd") or event.project, event.mapping("tool_input")
     named = [given[key] for key in _PLACES if isinstance(given.get(key), str)]
     changed = [one for one in named if not _is_older(os.path.join(cwd, one), event.note(RECORDING))]
-    if not changed or event.tool not in _EDITING or _was_edited(event, changed):
+    if not changed or _was_edited(event, changed):
         return
     paths = [os.path.join(cwd, one) for one in changed]
-    if _is_busy(event) or not _run(event, "set_apart", *paths, wait=_LONGEST_WAIT):
+    if _is_busy(event) or not _run(event, "set_apart", "", *paths, wait=_LONGEST_WAIT):
         before = (notes.read(event.note(NOT_APART)) or b"").decode("utf-8", "replace").split("\n")
         names = dict.fromkeys((*filter(None, before), *map(os.path.basename, changed)))
         notes.write(event.note(NOT_APART), "\n".join(names).encode("utf-8", "replace"))
+
+
+def _set_apart_of_command(event: AgentEvent) -> None:
+    """Which of the files in its words a command writes, is looked at closely only where one has changed."""
+    words = _words_of(_command(event))
+    changed = [
+        place
+        for place in _places_of(words, event.text("cwd") or event.project)
+        if place.startswith(f"{event.project}/")
+        and os.path.isfile(place)
+        and not _is_older(place, event.note(RECORDING))
+    ]
+    done = (notes.read(event.note(APART), _LONGEST_NOTE) or b"") if changed else b""
+    left = [place for place in changed if os.fsencode(place) not in done.split(b"\0")]
+    if left and not _is_busy(event):
+        from holdfast.hooks.fast.journal import without_secrets
+
+        _run(event, "set_apart", without_secrets(_as_named(event)), *left, wait=_LONGEST_WAIT)
+
+
+def _command(event: AgentEvent) -> str:
+    given = event.mapping("tool_input")
+    told = next((given[key] for key in ("command", "cmd") if isinstance(given.get(key), str)), "")
+    return told if len(told) <= _LONGEST_NAME and _may_write(told) else ""
+
+
+def _may_write(command: str) -> bool:
+    return any(sign in command for sign in _WRITERS)
+
+
+def _words_of(command: str) -> list[str]:
+    """Without what a shell would make of them: a name that is quoted, or put together, is not seen."""
+    words = command.translate(_BETWEEN_WORDS).split()
+    return [word for word in words if not word.startswith("-")][:_MOST_WORDS]
+
+
+def _places_of(words: list[str], folder: str) -> list[str]:
+    """Wherever a word may be a file: in the folder that the command begins in, or goes to."""
+    entered = (words[number] for number, before in enumerate(words[:-1], 1) if before == "cd")
+    folders = [folder, *(os.path.join(folder, one) for one in entered)]
+    places = (os.path.abspath(os.path.join(one, word)) for one in folders for word in words)
+    return list(dict.fromkeys(places))
 
 
 def _is_busy(event: AgentEvent) -> bool:
@@ -451,21 +503,27 @@ def _texts(given: object) -> list[str]:
 
 def _note_named(event: AgentEvent) -> None:
     """Whose a change is, where several sessions work in this folder at once, this tells later."""
-    from holdfast.hooks.fast.payload import as_json
-
-    given = event.mapping("tool_input")
-    named = {key: given[key] for key in _NAMING if key in given and _is_short(given[key])}
-    if not named:
+    told = _as_named(event)
+    if not told:
         return
     from holdfast.hooks.fast.journal import without_secrets
 
-    called = {"tool": event.tool, "cwd": event.text("cwd"), "id": event.text("tool_use_id"), "given": named}
-    line = without_secrets(as_json(called)).encode() + b"\n"
+    line = without_secrets(told).encode() + b"\n"
     descriptor = os.open(event.note(NAMED), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         os.write(descriptor, line)
     finally:
         os.close(descriptor)
+
+
+def _as_named(event: AgentEvent) -> str:
+    """The call, as far as it names files; empty where it does not."""
+    from holdfast.hooks.fast.payload import as_json
+
+    given = event.mapping("tool_input")
+    named = {key: given[key] for key in _NAMING if key in given and _is_short(given[key])}
+    called = {"tool": event.tool, "cwd": event.text("cwd"), "id": event.text("tool_use_id"), "given": named}
+    return as_json(called) if named else ""
 
 
 def _is_short(value: object) -> bool:

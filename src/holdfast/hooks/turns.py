@@ -23,6 +23,7 @@ from holdfast.hooks.fast import error_log, notes
 from holdfast.model.message import ToolCall, ToolOutcome
 from holdfast.project import formats
 from holdfast.project.formats import (
+    APART,
     ENDING,
     LATE_LOOK,
     NAMED,
@@ -91,12 +92,16 @@ def _paths(path: Path, project: Path) -> Iterator[tuple[bytes, Reach]]:
     for call, outcome in zip(calls, _outcomes(path.with_name(WHO), calls), strict=True):
         if _never_done(call.action, outcome):
             continue
-        cwd = call.cwd or str(project)
-        for name, reach in _changed(call.action, call.given, cwd):
-            try:
-                yield checked_path(project, os.path.join(cwd, name)), reach
-            except InvalidInputError:
-                continue  # outside of the project
+        yield from _paths_of(call, project)
+
+
+def _paths_of(call: _Call, project: Path) -> Iterator[tuple[bytes, Reach]]:
+    cwd = call.cwd or str(project)
+    for name, reach in _changed(call.action, call.given, cwd):
+        try:
+            yield checked_path(project, os.path.join(cwd, name)), reach
+        except InvalidInputError:
+            continue  # outside of the project
 
 
 class _Call(NamedTuple):
@@ -113,16 +118,17 @@ def _calls(path: Path) -> list[_Call]:
         lines = path.read_bytes().splitlines()
     except OSError:
         return []  # no tool named any
-    found: list[_Call] = []
-    for line in lines:
-        try:
-            called = json.loads(line)
-            action = action_of(ToolCall("", str(called["tool"]), called["given"]))
-            tool, given, cwd = str(called["tool"]), called["given"], str(called["cwd"])
-            found.append(_Call(called.get("id", ""), tool, action, given, cwd))
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            continue  # half a line: the power went
-    return found
+    return [found for line in lines if (found := _call_in(line))]
+
+
+def _call_in(line: bytes | str) -> _Call | None:
+    try:
+        called = json.loads(line)
+        action = action_of(ToolCall("", str(called["tool"]), called["given"]))
+        tool, given, cwd = str(called["tool"]), called["given"], str(called["cwd"])
+        return _Call(called.get("id", ""), tool, action, given, cwd)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None  # half a line: the power went
 
 
 def _outcomes(who: Path, calls: Sequence[_Call]) -> Sequence[ToolOutcome | None]:
@@ -357,7 +363,7 @@ def watch(work: SessionWork, turn: str) -> bool:
             unended = _read(work, RECORDING)
             if unended:
                 _record(work, sidecar, unended, doubt=_GONE)
-                notes.remove(work.note(NAMED))
+                _forget_named(work)
             # What tools name from here on is this turn's: in a large tree they do not wait for the watch.
             lost = _unrecorded(work)
             name = sidecar.take_up(
@@ -395,8 +401,11 @@ def _give_up_watching(work: SessionWork, turn: str) -> None:
         notes.remove(work.note(ENDING))
 
 
-def set_apart(work: SessionWork, *paths: str) -> bool:
-    """What was done to these files in this turn, before its tools edit them: not by a tool that said so."""
+def set_apart(work: SessionWork, command: str, *paths: str) -> bool:
+    """What was done to these files in this turn, before its tools edit them: not by a tool that said so.
+
+    Of a command only those whose content it changes.
+    """
     name, turn = _read(work, TRANSACTION), _read(work, RECORDING)
     if not name or not turn:
         return False
@@ -404,9 +413,24 @@ def set_apart(work: SessionWork, *paths: str) -> bool:
     for path in paths:
         with suppress(InvalidInputError):
             inside.append(checked_path(work.project, path))
+    if command:
+        inside = _first_written(work, command, inside)
+    if not inside:
+        return True
     with _sidecar(work) as sidecar:
         sidecar.set_apart(name, inside, f"turn {turn}")
     return True
+
+
+def _first_written(work: SessionWork, command: str, paths: list[bytes]) -> list[bytes]:
+    """Those that this command changes, and no tool before it in this turn; they are not asked about again."""
+    call = _call_in(command)
+    before = {name for name, _ in _paths(Path(work.note(NAMED)), work.project)}
+    named = _paths_of(call, work.project) if call else ()
+    written = {name for name, reach in named if reach != "mode"}
+    told = [os.path.join(os.fsencode(work.project), name) for name in paths if name in before | written]
+    notes.write(work.note(APART), b"\0".join([notes.read(work.note(APART)) or b"", *told]))
+    return [name for name in paths if name in written - before]
 
 
 def record(work: SessionWork) -> bool:
@@ -419,9 +443,14 @@ def record(work: SessionWork) -> bool:
         _note_unrecorded(work, turn, error)
         raise
     finally:
-        notes.remove(work.note(NAMED))
+        _forget_named(work)
         notes.remove(work.note(ENDING))
     return True
+
+
+def _forget_named(work: SessionWork) -> None:
+    for note in (NAMED, APART):
+        notes.remove(work.note(note))
 
 
 def finish(work: SessionWork) -> bool:
@@ -441,7 +470,7 @@ def finish(work: SessionWork) -> bool:
                 sidecar.finish(name, f"turn {turn}" if turn else "", doubt=doubt, ended=told)
             ending_file(sidecar.folder, name).unlink(missing_ok=True)
         _forget_unrecorded(work)
-    for note in (NAMED, TRANSACTION, RECORDING, TURN_OVER, LATE_LOOK, NOT_APART):
+    for note in (NAMED, APART, TRANSACTION, RECORDING, TURN_OVER, LATE_LOOK, NOT_APART):
         notes.remove(work.note(note))
     return True
 
