@@ -86,6 +86,50 @@ def test_a_patch_tells_of_each_file_what_an_edit_of_it_would():
     assert "***" not in "".join(hunks.values())
 
 
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("cat shop/cart.py", ("read", "/p/shop/cart.py", "")),
+        ("sed -n '1,40p' shop/cart.py", ("read", "/p/shop/cart.py", "lines 1 to 40")),
+        ("nl -ba shop/cart.py | sed -n '20,60p'", ("read", "/p/shop/cart.py", "lines 20 to 60")),
+        ('rg -n "def (total|tax)" shop', ("search", "def (total|tax)", "")),
+        ("grep -rn 'a b' .", ("search", "a b", "")),
+        ("rg total", ("search", "total", "")),
+        ("cat shop/cart.py shop/vat.py", None),
+        ("cat a.py > b.py", None),
+        ("sed -i 's/a/b/' a.py", None),
+        ('rg "$(make x)" .', None),
+        ("rg --pre ./run total", None),
+        ("rg -g '*.py' total", None),
+        ("cat a.py; make", None),
+        ("cat a.py\nmake", None),
+        ("cat ~", None),
+        ("cat -", None),
+    ],
+)
+def test_codex_reads_and_searches_by_command(command: str, told: tuple[str, str, str] | None):
+    (step,) = Session().tool("exec_command", "1: x", cmd=command).found(cwd="/p").happened
+    assert (step.kind, step.text, step.told) == (told or ("shell", command, "1: x"))
+    (by_bash,) = Session().shell(command).found(cwd="/p").happened
+    assert by_bash.kind == "shell"
+
+
+def test_a_search_by_command_that_finds_nothing_has_not_failed():
+    found = Session().tool("exec_command", "Exit code 1\n", "error", cmd="rg -n total shop").found()
+    assert [(one.outcome, one.told) for one in found.happened] == [("ok", "no match")]
+    assert found.failures == ()
+    lost = Session().tool("exec_command", "Exit code 2\nrg: shop: IO error", "error", cmd="rg total shop")
+    assert lost.found().happened[0].outcome == "error"
+
+
+def test_lines_read_however_the_tool_names_them():
+    session = Session().tool("read_file", file_path="/p/a.py", start_line=5, end_line=9)
+    session.tool("read_file", file_path="/p/b.py", end_line=9).tool(
+        "Read", file_path="/p/c.py", offset=5, limit=5
+    )
+    assert [one.told for one in session.found().happened] == ["lines 5 to 9", "lines 1 to 9", "lines 5 to 9"]
+
+
 def test_a_sub_agent_that_reports_later_is_heard():
     session = Session().tool("spawn_agent", '{"agent_id": "a1"}', "unknown", message="look at the cart")
     (call_id,) = {one.id for message in session.messages for one in message.tool_calls}

@@ -33,6 +33,8 @@ _FOOTER_SCANNED = 600
 _SUBAGENT = re.compile(r"\bagentId: (\w+)")
 _IN_BACKGROUND = re.compile(r"\bagent launched\b|\brunning in the background\b", re.IGNORECASE)
 _UNKNOWN = Action("other", "")
+_NOTHING_FOUND = "Exit code 1"
+"""How a search by command ends then; any other failure is told in words."""
 _BY_SUBAGENT = "a sub-agent"
 _ANSWERS_SCANNED = 20_000
 _ANSWERED = re.compile(r'"([^"\n]{3,400})"="([^"\n]{1,400})"')
@@ -197,6 +199,8 @@ class _Gatherer:
         waiting = self._waiting
         still_runs = result.outcome == "unknown"
         action = (waiting.get if still_runs else waiting.pop)(result.call_id, _UNKNOWN)
+        if action.kind == "search" and result.text.strip() == _NOTHING_FOUND:
+            result = ToolResult(result.call_id, "", "ok")
         if not by_subagent:
             self._trail.answered(result.call_id, result.outcome, result.text)
         if result.outcome != "ok":

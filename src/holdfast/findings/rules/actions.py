@@ -93,10 +93,7 @@ def action_of(call: ToolCall) -> Action:
     arguments = call.arguments
     kind = _KINDS.get(call.name.lower(), "other")
     if kind == "shell":
-        command = _command(arguments)
-        if "*** Begin Patch" in command[:400] and (patch := _patch(call.name, command)):
-            return patch
-        return Action(kind, call.name, command=command, about=_first(arguments, ("description",)))
+        return _by_command(call.name, arguments)
     if kind == "agent":
         prompt = _first(arguments, _PROMPT_KEYS)
         about = _first(arguments, ("description",)) or prompt.strip().partition("\n")[0][:_STEP_ABOUT]
@@ -116,6 +113,45 @@ def action_of(call: ToolCall) -> Action:
     return _on_file(kind, call.name, arguments)
 
 
+def _by_command(tool: str, arguments: dict[str, Any]) -> Action:
+    command = _command(arguments)
+    if "*** Begin Patch" in command[:400] and (patch := _patch(tool, command)):
+        return patch
+    if tool in _LOOKS_BY_COMMAND and (look := _look(tool, command, _first(arguments, ("workdir",)))):
+        return look
+    return Action("shell", tool, command=command, about=_first(arguments, ("description",)))
+
+
+def _look(tool: str, command: str, folder: str) -> Action | None:
+    """A command that shows one file or searches, and does nothing else."""
+    if found := _SHOWS.fullmatch(command):
+        path = found["path"] or found["piped"]
+        first, last = found["first"] or found["from"], found["last"] or found["to"]
+        lines = f"lines {first} to {last}" if first else ""
+        return Action("read", tool, path=_below(folder, path), lines=lines)
+    if found := _SEARCHES.fullmatch(command):
+        about = found["double"] or found["single"] or found["bare"] or ""
+        return Action("search", tool, path=_below(folder, found["path"] or ""), about=about)
+    return None
+
+
+def _below(folder: str, path: str) -> str:
+    return path if not folder or not path or is_absolute(path) else f"{folder.rstrip('/')}/{path}"
+
+
+_LOOKS_BY_COMMAND = ("exec_command", "shell", "shell_command", "local_shell", "container.exec")
+"""Tools of Codex, which has no other to read a file or to search."""
+_PLAIN = r"(?:[\w@+=:,]|[./~](?=[\w.]))[\w./@+=:,~-]*|\."
+_SHOWS = re.compile(
+    rf"(?:cat|nl(?: -ba)?|sed -n '?(?P<first>\d{{1,7}}),(?P<last>\d{{1,7}})p'?)(?: --)? (?P<path>{_PLAIN})"
+    rf"|nl(?: -ba)? (?P<piped>{_PLAIN}) \| sed -n '?(?P<from>\d{{1,7}}),(?P<to>\d{{1,7}})p'?"
+)
+_SEARCHES = re.compile(
+    r"(?:rg|grep)(?: -[EFHIPRhilnorsw]{1,8}){0,4}(?: --)? "
+    rf"(?:\"(?P<double>[^\"$`\\]+)\"|'(?P<single>[^']+)'|(?P<bare>{_PLAIN}))(?: (?P<path>{_PLAIN}))?"
+)
+
+
 def _on_file(kind: ActionKind, tool: str, arguments: dict[str, Any]) -> Action:
     path = _first(arguments, _PATH_KEYS)
     new, old = _first(arguments, _NEW_KEYS), _first(arguments, _OLD_KEYS)
@@ -132,6 +168,10 @@ def _on_file(kind: ActionKind, tool: str, arguments: dict[str, Any]) -> Action:
 
 def _lines(arguments: dict[str, Any]) -> str:
     first, count = arguments.get("offset"), arguments.get("limit")
+    last = arguments.get("end_line")
+    if isinstance(last, int):
+        first = arguments.get("start_line", 1)
+        count = last - first + 1 if isinstance(first, int) else None
     if not isinstance(first, int) or not isinstance(count, int) or first < 0 or count < 1:
         return ""
     return f"lines {max(first, 1)} to {max(first, 1) + count - 1}"
