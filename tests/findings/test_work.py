@@ -95,6 +95,7 @@ def test_a_patch_tells_of_each_file_what_an_edit_of_it_would():
         ('rg -n "def (total|tax)" shop', ("search", "def (total|tax)", "")),
         ("grep -rn 'a b' .", ("search", "a b", "")),
         ("rg total", ("search", "total", "")),
+        (r'rg "\"total\" \{" shop', ("search", r'"total" \{', "")),
         ("cat shop/cart.py shop/vat.py", None),
         ("cat a.py > b.py", None),
         ("sed -i 's/a/b/' a.py", None),
@@ -112,6 +113,15 @@ def test_codex_reads_and_searches_by_command(command: str, told: tuple[str, str,
     assert (step.kind, step.text, step.told) == (told or ("shell", command, "1: x"))
     (by_bash,) = Session().shell(command).found(cwd="/p").happened
     assert by_bash.kind == "shell"
+
+
+def test_what_is_done_in_a_message_comes_after_what_is_said_in_it():
+    session = Session().edit("/p/a.py")
+    call = session.messages[0]
+    session.messages[0] = Message(0, "assistant", "Let me fix both.", tool_calls=call.tool_calls)
+    said, edited = session.found().happened
+    assert (said.kind, edited.kind) == ("said", "edit")
+    assert said.index < edited.index
 
 
 def test_a_search_by_command_that_finds_nothing_has_not_failed():

@@ -117,21 +117,22 @@ def _by_command(tool: str, arguments: dict[str, Any]) -> Action:
     command = _command(arguments)
     if "*** Begin Patch" in command[:400] and (patch := _patch(tool, command)):
         return patch
-    if tool in _LOOKS_BY_COMMAND and (look := _look(tool, command, _first(arguments, ("workdir",)))):
+    if tool in _LOOKS_BY_COMMAND and (look := _look(command, _first(arguments, ("workdir",)))):
         return look
     return Action("shell", tool, command=command, about=_first(arguments, ("description",)))
 
 
-def _look(tool: str, command: str, folder: str) -> Action | None:
+def _look(command: str, folder: str) -> Action | None:
     """A command that shows one file or searches, and does nothing else."""
+    program = command.partition(" ")[0]
     if found := _SHOWS.fullmatch(command):
         path = found["path"] or found["piped"]
         first, last = found["first"] or found["from"], found["last"] or found["to"]
         lines = f"lines {first} to {last}" if first else ""
-        return Action("read", tool, path=_below(folder, path), lines=lines)
+        return Action("read", program, path=_below(folder, path), lines=lines)
     if found := _SEARCHES.fullmatch(command):
-        about = found["double"] or found["single"] or found["bare"] or ""
-        return Action("search", tool, path=_below(folder, found["path"] or ""), about=about)
+        about = _UNESCAPED.sub(r"\1", found["double"] or "") or found["single"] or found["bare"]
+        return Action("search", program, path=_below(folder, found["path"] or ""), about=about)
     return None
 
 
@@ -141,6 +142,7 @@ def _below(folder: str, path: str) -> str:
 
 _LOOKS_BY_COMMAND = ("exec_command", "shell", "shell_command", "local_shell", "container.exec")
 """Tools of Codex, which has no other to read a file or to search."""
+_UNESCAPED = re.compile(r'\\(["$`\\])')
 _PLAIN = r"(?:[\w@+=:,]|[./~](?=[\w.]))[\w./@+=:,~-]*|\."
 _SHOWS = re.compile(
     rf"(?:cat|nl(?: -ba)?|sed -n '?(?P<first>\d{{1,7}}),(?P<last>\d{{1,7}})p'?)(?: --)? (?P<path>{_PLAIN})"
@@ -148,7 +150,8 @@ _SHOWS = re.compile(
 )
 _SEARCHES = re.compile(
     r"(?:rg|grep)(?: -[EFHIPRhilnorsw]{1,8}){0,4}(?: --)? "
-    rf"(?:\"(?P<double>[^\"$`\\]+)\"|'(?P<single>[^']+)'|(?P<bare>{_PLAIN}))(?: (?P<path>{_PLAIN}))?"
+    r"(?:\"(?P<double>(?:[^\"$`\\]|\\[^\n])+)\"|'(?P<single>[^']+)'"
+    rf"|(?P<bare>{_PLAIN}))(?: (?P<path>{_PLAIN}))?"
 )
 
 

@@ -48,14 +48,17 @@ class Trail:
         self._steps: deque[_Step] = deque(maxlen=_STEPS_KEPT)
         self._calls: dict[str, list[_Step]] = {}
         self._reports: deque[SubagentReport] = deque(maxlen=_REPORTS_KEPT)
+        self._said_at = -1
 
     def said(self, index: int, kind: str, text: str) -> None:
+        self._said_at = index
         if words := head_and_tail(text.strip(), _WORDS_KEPT):
             self._steps.append(_Step(index, kind, words))
 
     def called(self, index: int, call_id: str, action: Action) -> None:
         if action.kind == "todo":
             return
+        index += index == self._said_at  # of one message, what is done comes after what is said
         steps = [_step(index, part) for part in action.parts or (action,)]
         self._steps.extend(steps)
         self._calls[call_id] = steps
