@@ -52,6 +52,31 @@ def test_a_wrong_start_leaves_it_alone(place: Place, arguments: list[str]) -> No
     assert place.tree() == before
 
 
+@pytest.mark.parametrize("asked", [("context", "latest"), ("threads",), ("resume",), ("context", "--json")])
+def test_what_is_handed_over_without_it_says_so(place: Place, asked: tuple[str, ...]) -> None:
+    """It was recorded last, and may say the opposite."""
+    first = place.ok("winddown", "start", "--percent", "0.9").out.split()[2]
+    place.ok("winddown", "append", "user_message", "--data", '{"text": "port 5433"}', "--percent", "0.91")
+    place.ok("winddown", "finalize")
+    orphan = place.orphaned()
+    result = place.run(*asked)
+    assert result.code == 0
+    assert first in result.out or "5433" in result.out
+    assert (
+        f"warning: the wind-down {orphan} (2 actions) was left behind by a process that ended, and is not"
+        in (result.err)
+    )
+    assert place.run("winddown", "recover").code == 0
+    assert "left behind" not in place.run(*asked).err
+
+
+def test_where_it_is_all_there_is_it_is_named_beside_the_error(place: Place) -> None:
+    place.orphaned()
+    result = place.run("context", "latest")
+    assert result.code != 0
+    assert "`holdfast winddown recover` adds it" in result.err
+
+
 def test_the_terminal_shows_what_was_found(place: Place) -> None:
     place.orphaned()
     code, shown = on_terminal(place, ["winddown", "start", "--percent", "0.5"], (ASKED, "f\n"))

@@ -16,7 +16,7 @@ from typing import Any, TextIO, TypeVar
 import click
 
 from holdfast.base.errors import InvalidInputError, NotFoundError
-from holdfast.base.text import Progress, untold
+from holdfast.base.text import Progress, counted, untold
 from holdfast.project.formats import FOLDER
 from holdfast.project.settings import Settings, load_settings
 from holdfast.project.trust import passed_over
@@ -143,6 +143,22 @@ def left_out(current: Settings) -> LeftOut | None:
 def warn_of_left_out(current: Settings) -> None:
     if found := left_out(current):
         click.echo(f"warning: {found.told}; {_what_helps(found)}", err=True)
+
+
+def warn_of_abandoned(current: Settings) -> None:
+    """What it recorded is newer than every handover, and in none of them."""
+    if not current.layout.journal.exists():
+        return
+    from holdfast.sessions.winddown import IncrementalPauseManager
+
+    manager = IncrementalPauseManager(settings=current)
+    if manager.is_orphaned() and (found := manager.get_pause_summary()):
+        held = counted(found["action_count"], "action")
+        click.echo(
+            f"warning: the wind-down {found['session_id']} ({held}) was left behind by a process that ended, "
+            "and is not in this; `holdfast winddown recover` adds it",
+            err=True,
+        )
 
 
 def _what_helps(found: LeftOut) -> str:

@@ -80,6 +80,8 @@ def context_command(snapshot: str | None, as_json: bool, **options: Any) -> None
             raise InvalidInputError(
                 f"--{name} needs --session or --transcript", hint=f"give the session {next_step}"
             )
+    if not of_agent and snapshot in (None, "latest"):
+        common.warn_of_abandoned(common.settings())
     compiled = _compile(snapshot, options, max_characters(options["max_chars"], options["budget"]))
     if not of_agent and snapshot in (None, "latest"):
         common.warn_of_left_out(common.settings())
@@ -308,6 +310,7 @@ def handoff_command(
     from holdfast.journal.prices import reading_cost
 
     current = common.settings()
+    common.warn_of_abandoned(current)
     longest = LIMITS[agent] - ROOM_FOR_HEADING
     room = max_characters(options["max_chars"], options["budget"], longest)
     handed = _handed_over(current, agent, session_id, room)

@@ -260,6 +260,7 @@ def resume_command(
     from holdfast.cli.running import run_or_leave
 
     current = common.settings()
+    common.warn_of_abandoned(current)
     with common.starting(current, detach=options["detach"]) as (service, here):
         workflow, snapshot_id = _chosen_thread(service, current, name)
         snapshot_id = _snapshot(service, current, from_snapshot) or snapshot_id

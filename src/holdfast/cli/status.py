@@ -364,6 +364,7 @@ def threads_command(everything: bool, closed: str | None, as_json: bool) -> None
     from holdfast.sessions.threads import threads_in
 
     current = common.settings()
+    common.warn_of_abandoned(current)
     here = current.worktree
     found = common.answered(
         current, lambda reader: threads_in(reader.store, here), lambda store: threads_in(store, here)
