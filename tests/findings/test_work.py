@@ -7,7 +7,7 @@ import pytest
 from findings.sessions import Session
 from holdfast.findings.records import test_state
 from holdfast.findings.rules.commands import is_test_command
-from holdfast.model.message import Message, TodoItem, ToolOutcome, ToolResult
+from holdfast.model.message import Message, TodoItem, ToolOutcome, ToolResult, latest_request
 
 
 def test_files_with_what_was_done_to_them():
@@ -122,6 +122,31 @@ def test_what_is_done_in_a_message_comes_after_what_is_said_in_it():
     said, edited = session.found().happened
     assert (said.kind, edited.kind) == ("said", "edit")
     assert said.index < edited.index
+
+
+@pytest.mark.parametrize("agreed", ["Implement the plan.", "yes, go ahead"])
+def test_a_plan_in_an_answer_that_the_user_takes_up(agreed: str):
+    session = Session().user("add the tax").agent("<proposed_plan>\n# Tax\n- rates\n</proposed_plan>")
+    assert session.found().plan is None
+    found = session.user(agreed).found()
+    assert found.plan is not None
+    assert found.plan.text == "# Tax\n- rates"
+    assert latest_request(found.turns).said == "add the tax"
+    assert found.stop.kind == "unanswered"
+    other = Session().agent("<proposed_plan>\n# Tax\n</proposed_plan>").user("no, leave it").agent("Fine.")
+    assert other.user("go on").found().plan is None
+
+
+@pytest.mark.parametrize("tool", ["exit_plan_mode", "plan_exit"])
+def test_a_plan_in_a_file_that_the_user_agrees_to(tool: str):
+    session = (
+        Session().user("add the tax").tool("write_file", file_path="/t/plans/tax.md", content="# Tax\n- old")
+    )
+    session.tool("replace", file_path="/t/plans/tax.md", old_string="- old", new_string="- rates")
+    assert session.tool(tool, "Plan rejected. User feedback: no").found().plan is None
+    plan = session.tool(tool, "Plan approved.").found().plan
+    assert plan is not None
+    assert plan.text == "# Tax\n- rates"
 
 
 def test_a_search_by_command_that_finds_nothing_has_not_failed():

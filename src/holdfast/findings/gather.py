@@ -21,7 +21,15 @@ from holdfast.findings.rules.names import Names, NameSource
 from holdfast.findings.rules.trail import ASKING, Stopping, Trail, stopped_by_user
 from holdfast.model.frame import handed_over
 from holdfast.model.gathered import AgreedPlan, Edit, Gathered
-from holdfast.model.message import Message, ReadReport, TodoItem, ToolCall, ToolOutcome, ToolResult
+from holdfast.model.message import (
+    Message,
+    ReadReport,
+    TodoItem,
+    ToolCall,
+    ToolOutcome,
+    ToolResult,
+    is_go_ahead,
+)
 
 # Calls that never got a result (a killed session) must not pile up.
 _MOST_WAITING = 1000
@@ -33,6 +41,9 @@ _FOOTER_SCANNED = 600
 _SUBAGENT = re.compile(r"\bagentId: (\w+)")
 _IN_BACKGROUND = re.compile(r"\bagent launched\b|\brunning in the background\b", re.IGNORECASE)
 _UNKNOWN = Action("other", "")
+_PLAN_FILE = re.compile(r"(?:^|/)plans/[^/]+\.md$")
+_PLAN_REFUSED = ("Plan rejected", "User cancelled")
+_PROPOSED = re.compile(r"<proposed_plan>\s*(.+?)\s*</proposed_plan>", re.DOTALL)
 _NOTHING_FOUND = "Exit code 1"
 """How a search by command ends then; any other failure is told in words."""
 _BY_SUBAGENT = "a sub-agent"
@@ -88,6 +99,8 @@ class _Gatherer:
         self._began = ""
         self._spoken = ""  # the agent's words or thought before its next calls
         self._plan: AgreedPlan | None = None
+        self._proposed = ""  # a plan that the user has not agreed to yet
+        self._is_put = False  # it stood in the agent's last answer
 
     def take(self, message: Message) -> None:
         index = message.index
@@ -144,10 +157,15 @@ class _Gatherer:
             self._talk.agent_said(index, text)
             self._trail.said(index, "said", text)
             self._spoken = text
+            if proposed := _PROPOSED.search(text):
+                self._proposed, self._is_put = proposed[1][:_PLAN_KEPT], True
             self._failures.commented(index, text)
             self._files.said(text)
             self._names.met(index, "said", text)
-        elif message.role == "system":
+            return
+        if message.role == "user" and not message.injected:
+            self._agreed(index, text)
+        if message.role == "system":
             self._git.linked(text)
         elif not message.injected:
             stopping = any(result.outcome == "interrupted" for result in message.tool_results)
@@ -163,6 +181,8 @@ class _Gatherer:
         action = self._located_action(call)
         if action.kind in ("edit", "write") and not by_subagent:
             action = _meant_for(action, purpose_of(self._spoken))
+        if action.kind == "plan":
+            action = replace(action, about=action.about or self._proposed)
         self._waiting[call.id] = action
         if not by_subagent:
             self._stopping.called(call, action)
@@ -273,7 +293,7 @@ class _Gatherer:
 
     def _succeeded(self, index: int, action: Action, text: str, by_subagent: bool) -> None:
         self._failures.succeeded(index, action)
-        if action.kind == "plan" and action.about:
+        if action.kind == "plan" and action.about and not text.startswith(_PLAN_REFUSED):
             self._plan = AgreedPlan(index, action.about[:_PLAN_KEPT])
         if action.tool.lower() in ASKING:
             for question, answer in _ANSWERED.findall(text[:_ANSWERS_SCANNED]):
@@ -282,10 +302,24 @@ class _Gatherer:
             self._files.touched(index, action, _BY_SUBAGENT if by_subagent else "")
         for part in action.parts or (action,):
             if part.kind in ("edit", "write"):
+                self._plan_written(part)
                 self._reviews.edited(part.path)
                 self._git.touched(part.path)
                 self._edits.append((index, part))
                 self._code.edited(index, part)
+
+    def _plan_written(self, action: Action) -> None:
+        """Some agents keep the plan in a file, and then ask with no more than its name, or without."""
+        if _PLAN_FILE.search(action.path):
+            is_new = action.kind == "write" or action.old not in self._proposed
+            whole = action.new if is_new else self._proposed.replace(action.old, action.new, 1)
+            self._proposed = whole[:_PLAN_KEPT]
+
+    def _agreed(self, index: int, text: str) -> None:
+        """To a plan that stood in the agent's answer; a go-ahead is an answer to that."""
+        if self._is_put and is_go_ahead(text):
+            self._plan = AgreedPlan(index, self._proposed)
+        self._is_put = False
 
     def _ran(self, index: int, action: Action, result: ToolResult) -> None:
         failed, text, ended = result.outcome == "error", result.text, result.outcome != "unknown"

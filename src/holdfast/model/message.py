@@ -160,10 +160,14 @@ _THUMBS_UP = re.compile(
     r"[\s\U0001f44d\U0001f44c\U0001f3fb-\U0001f3ff\U0001f64f\U0001f680\U0001f4af\u2705\u2714\ufe0f.!]+"
 )
 _MOST_WORDS = 8
+_PLAN_TAKEN_UP = "Implement the plan."
+"""What Codex writes for a user who chooses to."""
 
 
 def is_go_ahead(said: str) -> bool:
     """Whether it says no more than "yes" or "go on", in whatever words."""
+    if said == _PLAN_TAKEN_UP:
+        return True
     words = _words(said)
     if words is None:
         return bool(said.strip()) and _THUMBS_UP.fullmatch(said) is not None

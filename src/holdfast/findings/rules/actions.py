@@ -32,7 +32,7 @@ _TOOLS: dict[ActionKind, tuple[str, ...]] = {
         "write_todos",
     ),
     "agent": ("task", "agent", "spawn_agent", "invoke_agent", "codebase_investigator"),
-    "plan": ("exitplanmode", "exit_plan_mode"),
+    "plan": ("exitplanmode", "exit_plan_mode", "plan_exit"),
 }
 _KINDS: dict[str, ActionKind] = {tool: kind for kind, tools in _TOOLS.items() for tool in tools}
 _PATH_KEYS = ("file_path", "filePath", "path", "absolute_path", "notebook_path", "filename", "file")

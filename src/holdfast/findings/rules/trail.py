@@ -186,7 +186,10 @@ _MOST_OPEN = 100
 # Who is asked for a handover by the agent itself runs inside one of its calls.
 _OURS = re.compile(r"\bholdfast\s+(?:context|handoff|pause|snapshot|winddown)\b")
 # Tools by which an agent asks the user something, and waits.
-ASKING = ("askuserquestion", "ask_user", "question", "request_user_input", "exitplanmode", "exit_plan_mode")
+ASKING = (
+    *("askuserquestion", "ask_user", "question", "request_user_input"),
+    *("exitplanmode", "exit_plan_mode", "plan_exit"),
+)
 _NOT_BY_THE_USER = ("<tool_use_error>Sibling tool call errored", "Sibling tool call errored")
 _AFTER_A_QUESTION = ("let me know", "tell me", "just say", "please let me know", "happy to")
 
