@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from holdfast.base import git
 from holdfast.base.errors import GitError, InvalidInputError
-from holdfast.capture.git import BEFORE_FIRST_COMMIT, capture_git_state, commit_files, head_commit
+from holdfast.capture.git import BEFORE_FIRST_COMMIT, capture_git_state, commit_files
 from holdfast.model.git import GitState
 from soak import repeated
 
@@ -761,7 +761,6 @@ def test_a_capture_leaves_the_repository_byte_for_byte(repo: Repository) -> None
     before = fingerprint(repo.folder)
 
     repo.state(since=start)
-    head_commit(repo.folder)
 
     assert fingerprint(repo.folder) == before
     repo.git("status")
@@ -864,26 +863,6 @@ def test_a_capture_takes_few_processes(
     capture_git_state(repo.folder, since=start)
 
     assert len((tmp_path / "count").read_text().splitlines()) == processes
-
-
-# ── the commit alone ───────────────────────────────────────────────────────────────────────
-
-
-def test_head_commit(repo: Repository) -> None:
-    assert head_commit(repo.folder) is None
-    assert head_commit(repo.folder) != repo.commit() == head_commit(repo.folder)
-
-
-def test_head_commit_outside_of_a_repository(tmp_path: Path) -> None:
-    assert head_commit(tmp_path) is None
-
-
-def test_head_commit_of_a_damaged_branch_is_not_taken_for_an_empty_repository(repo: Repository) -> None:
-    repo.commit()
-    (repo.folder / ".git" / "refs" / "heads" / "main").write_text("")
-
-    with pytest.raises(GitError, match="damaged"):
-        head_commit(repo.folder)
 
 
 # ── any sequence of changes ────────────────────────────────────────────────────────────────
@@ -1092,13 +1071,13 @@ def test_in_a_sparse_checkout(project: Repository) -> None:
 def refused(project: Repository, match: str) -> GitError:
     """Assert that the commit fails, that it says so, and that nothing is left of it."""
     before = (project.git("ls-files", "--stage"), project.git("status", "--porcelain", "-uall"))
-    head = head_commit(project.folder)
+    head = project.git("rev-parse", "HEAD")
 
     with pytest.raises(GitError, match=match) as caught:
         commit_files(project.folder, [SNAPSHOT], "Pause")
 
     assert "the snapshot itself is safe" in str(caught.value.hint)
-    assert head_commit(project.folder) == head
+    assert project.git("rev-parse", "HEAD") == head
     assert (project.git("ls-files", "--stage"), project.git("status", "--porcelain", "-uall")) == before
     return caught.value
 

@@ -6,7 +6,7 @@ import pytest
 
 from findings.sessions import Session
 from holdfast.findings.records import test_state
-from holdfast.findings.rules.commands import is_test_command
+from holdfast.findings.rules.commands import check_kind
 from holdfast.model.message import Message, TodoItem, ToolOutcome, ToolResult, latest_request
 
 
@@ -205,7 +205,7 @@ def test_commands_with_counts():
     ],
 )
 def test_test_commands(command: str, is_test: bool):
-    assert is_test_command(command) is is_test
+    assert (check_kind(command) == "test") is is_test
 
 
 @pytest.mark.parametrize(

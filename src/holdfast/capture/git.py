@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import stat
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -24,6 +25,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from holdfast.base.durable import opened
 from holdfast.base.errors import GitError, InvalidInputError
 from holdfast.base.git import (
     GitSetting,
@@ -55,7 +57,7 @@ def capture_git_state(folder: Path, *, since: str | None = None) -> GitState | N
     No work tree means no repository, a bare one, or a place inside `.git`. A repository
     that is there and cannot be read (damaged, owned by somebody else) is a `GitError`.
 
-    `since` is the commit at which the workflow began, as `head_commit` gave it then. Without
+    `since` is the commit at which the workflow began, as its first capture named it. Without
     it the start is unknown, and only uncommitted changes count as modified.
     """
     found = _seen(folder, since)
@@ -66,9 +68,9 @@ def capture_git_state(folder: Path, *, since: str | None = None) -> GitState | N
     return GitState(**found)
 
 
-def seen_git_state(folder: Path, *, since: str | None = None) -> GitState | None:
+def seen_git_state(folder: Path) -> GitState | None:
     """The same, for who only looks at it: nothing checks the fields, and pydantic is not loaded for it."""
-    found = _seen(folder, since)
+    found = _seen(folder, None)
     return None if found is None else cast("GitState", SimpleNamespace(**found))
 
 
@@ -132,8 +134,10 @@ _MOST_RULES = 1 << 20
 
 def _text_of(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            return os.fsdecode(file.read(_MOST_RULES)) if path.is_file() else ""
+        # Without O_NONBLOCK a pipe would hold us until somebody writes to it. Links are followed, as by git.
+        with opened(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)) as descriptor:
+            is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
+            return os.fsdecode(os.read(descriptor, _MOST_RULES)) if is_file else ""
     except OSError:
         return ""
 
@@ -142,18 +146,8 @@ def _excludes_files(top: Path, settings: Iterable[GitSetting]) -> list[Path]:
     """Wherever a setting, the user's or the repository's, says that more rules are."""
     named = [one.value for one in settings if one.name == "core.excludesfile"]
     base = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
-    return [top / Path(one).expanduser() for one in dict.fromkeys(named or [f"{base}/git/ignore"]) if one]
-
-
-def head_commit(folder: Path) -> str | None:
-    """The commit checked out; None before the first one, and where there is no repository."""
-    answer = run_git(folder, "rev-parse", "--verify", "--quiet", "HEAD")
-    if answer.code == 0:
-        return answer.out.decode().strip()
-    if locate(folder) is None:
-        return None
-    # rev-parse gives the same answer for a branch without commits and for a damaged one.
-    return _read_status(folder).commit
+    places = dict.fromkeys(named or [f"{base}/git/ignore"])
+    return [top / os.path.expanduser(one) for one in places if one]  # noqa: PTH111 - one without a home stays
 
 
 def is_ignored(folder: Path) -> bool:

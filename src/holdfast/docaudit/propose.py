@@ -6,7 +6,7 @@ import re
 import statistics
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -60,10 +60,9 @@ class Style:
 def style_of(
     items: Iterable[CodeItem],
     like: CodeItem,
-    ratings: Mapping[str, Mapping[str, int | None]] | None = None,
     chosen: str | None = None,
 ) -> Style:
-    """That of the items in the language of `like`; examples are of its kind, well rated, and near to it."""
+    """That of the items in the language of `like`; examples are of its kind and near to it."""
     family = _family(like.language)
     texts = [one for one in items if one.documentation and _family(one.language) == family]
     texts = [one for one in texts if (one.filepath, one.name) != (like.filepath, like.name)]
@@ -71,11 +70,9 @@ def style_of(
     name = chosen or _usual(forms, family)
     lines = [(one.documentation or "").count("\n") + 1 for one in texts if one.kind == like.kind]
 
-    def worth(item: CodeItem) -> tuple[int, int, int, int]:
-        rating = (ratings or {}).get(item.filepath, {}).get(item.name)
+    def worth(item: CodeItem) -> tuple[int, int, int]:
         return (
             form_of(item.documentation or "") == name,
-            rating or 2,
             item.kind == like.kind,
             item.filepath == like.filepath,
         )

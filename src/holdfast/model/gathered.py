@@ -49,6 +49,7 @@ class Happening:
     about: str = ""  # what the agent said it was for
     result: str = ""  # of the newest steps alone: what came back
     places: tuple[str, ...] = ()  # files and lines that a search or a failed check named
+    may_write: bool = False  # code, as far as is known, in a way that the record does not show
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from holdfast.base.text import counted, one_line, sentences
-from holdfast.findings.rules.trail import may_write_code
 from holdfast.model.gathered import Commit, Failure, Gathered, GitFacts, Happening, LastStep, TestRun
 from holdfast.model.message import TodoItem
 from holdfast.resume.rendering import Paths, code, listed, prose, quoted
@@ -76,13 +75,6 @@ class WorkLedger:
         return tuple(one for one in self.commits if not one.pushed)
 
     @property
-    def untested(self) -> tuple[str, ...]:
-        """Written after the newest check of any kind that passed."""
-        after = max((run.index for run in self.checks), default=-1)
-        newest = next((run for run in self.checks if run.index == after), None)
-        return newest.edited_since if newest else self.uncommitted
-
-    @property
     def red_test(self) -> TestRun | None:
         return next((run for run in reversed(self.checks) if run.kind == "test" and not run.passed), None)
 
@@ -133,10 +125,9 @@ def ledger_of(found: Gathered) -> WorkLedger:
 
 def _may_have_written(found: Gathered) -> Iterator[tuple[int, str]]:
     for step in found.happened:
-        if step.kind == "agent":
-            yield step.index, "a sub-agent worked"
-        elif step.kind == "shell" and may_write_code(step.text):
-            yield step.index, f"{code(one_line(step.text), 80)} ran"
+        if step.may_write:
+            ran = f"{code(one_line(step.text), 80)} ran"
+            yield step.index, "a sub-agent worked" if step.kind == "agent" else ran
 
 
 def _users_commit(found: Gathered) -> str:

@@ -450,10 +450,6 @@ def check_kind(command: str) -> CheckKind | None:
     return next(iter(check_kinds(command)), None)
 
 
-def is_test_command(command: str) -> bool:
-    return check_kind(command) == "test"
-
-
 def check_run(
     index: int, command: str, failed: bool, output: str, kind: CheckKind, ended: bool = True
 ) -> TestRun:

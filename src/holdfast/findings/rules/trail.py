@@ -96,6 +96,7 @@ class Trail:
                 one_line(step.action.about)[:_TOLD] if step.action and step.kind in _EXPLAINED else "",
                 _result(step) if any(step is one for one in last) else "",
                 _places(step),
+                step.kind == "agent" or (step.kind == "shell" and may_write_code(step.text)),
             )
             for step in self._steps
         )
