@@ -440,7 +440,12 @@ def test_the_dashboard_comes_from_its_folder_and_nothing_else_does(
     with serving(settings, home=tmp_path, files=files) as served:
         page = served.ask("GET", "/", token=None)
         assert (page.status, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
-        assert served.ask("GET", "/workflows/wf_1", token=None).body == page.body
+        for path in (
+            "/workflows/wf_1",
+            "/workflows/wf_1/tasks/old.js",
+            "/workflows/x/tasks/..%2f..%2f..%2flink",
+        ):
+            assert served.ask("GET", path, token=None).body == page.body
         script = served.ask("GET", "/assets/app-1a2b.js", token=None)
         assert "immutable" in script.headers["cache-control"]
         assert "javascript" in script.headers["content-type"]

@@ -169,11 +169,16 @@ def dashboard_router(files: Path = FILES) -> APIRouter:
 
 
 def _is_of_a_file(path: str) -> bool:
-    """A script that is missing must not arrive as a page: after an update the old ones are asked for.
+    """A script that is missing must not arrive as a page: after an update the old ones are asked for."""
+    if _is_of_a_task(path):
+        return False
+    return path.startswith("assets/") or mimetypes.guess_type(path)[0] is not None
 
-    A task may be called `setup.py`: in deeper folders there are pages only.
-    """
-    return path.startswith("assets/") or ("/" not in path and mimetypes.guess_type(path)[0] is not None)
+
+def _is_of_a_task(path: str) -> bool:
+    """Whose id may be `setup.py`, or step to another folder."""
+    place, _, rest = path.partition("/")
+    return place == "workflows" and rest.partition("/")[2].startswith("tasks/")
 
 
 _ENCODINGS = {"br": ".br", "gzip": ".gz"}
@@ -198,8 +203,8 @@ def _is_refused(encoding: str) -> bool:
 
 
 def _file(files: Path, path: str) -> Path | None:
-    """Only what stands in the folder, whatever the address tries; the id of a task may look like a file."""
-    if not path or "\0" in path or path.startswith("workflows/"):
+    """Only what stands in the folder, whatever the address tries."""
+    if not path or "\0" in path or _is_of_a_task(path):
         return None
     found = (files / path).resolve()
     return found if found.is_relative_to(files.resolve()) and found.is_file() else None
