@@ -99,6 +99,7 @@ def test_a_patch_tells_of_each_file_what_an_edit_of_it_would():
         ("cat shop/cart.py shop/vat.py", None),
         ("cat a.py > b.py", None),
         ("sed -i 's/a/b/' a.py", None),
+        ("grep -n '<<<<' shop/cart.py", None),
         ('rg "$(make x)" .', None),
         ("rg --pre ./run total", None),
         ("rg -g '*.py' total", None),
@@ -147,6 +148,19 @@ def test_a_plan_in_a_file_that_the_user_agrees_to(tool: str):
     plan = session.tool(tool, "Plan approved.").found().plan
     assert plan is not None
     assert plan.text == "# Tax\n- rates"
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        'Found 2 matches for pattern "total":\n---\nFile: shop/cart.py\nL3: total\nL4- x\nL9: total\n---',
+        "Found 2 matches\n/p/shop/cart.py:\n  Line 3: total\n  Line 9: total\n",
+        "shop/cart.py:3:total\nshop/cart.py:9:total",
+    ],
+)
+def test_a_search_names_lines_however_its_tool_lists_them(listed: str):
+    (step,) = Session().tool("grep", listed, pattern="total").found(cwd="/p").happened
+    assert [place.removeprefix("/p/") for place in step.places] == ["shop/cart.py:3, 9"]
 
 
 def test_a_search_by_command_that_finds_nothing_has_not_failed():

@@ -219,6 +219,12 @@ def test_the_plan_that_the_user_agreed_to_is_what_the_work_follows():
     assert "The plan that the user agreed to:\n```text\n# Plan: Hang the door" in text
 
 
+def test_a_plan_in_the_answer_is_followed_once_the_user_takes_it_up():
+    session = Session().user("hang a door").agent("<proposed_plan>\n# Plan: Hang the door\n</proposed_plan>")
+    goal = line(told(session.user("Implement the plan.").edit("door.py")), "Goal:")
+    assert goal.endswith('"hang a door"; the plan that the user then agreed to: "Plan: Hang the door"')
+
+
 def test_a_plan_that_the_user_turned_down_is_none():
     refused = Session().user("go").tool("ExitPlanMode", "no", "interrupted", plan="# Plan: Paint it")
     assert "agreed to" not in told(refused)

@@ -199,6 +199,13 @@ def test_what_a_sub_agent_reports_answers_the_call_that_started_it() -> None:
     assert [one[0] for one in told if one[1] == "unknown"] == ["A1", "A2"]
 
 
+def test_what_the_user_chose_stands_with_the_question() -> None:
+    asked = {"questions": [{"id": "q", "question": 'Which "tax"?'}, {"id": "r", "question": "When?"}]}
+    given = {"answers": {"q": {"answers": ["Sales tax", "user_note: and soon"]}, "r": {"answers": []}}}
+    rollout = Rollout().calls("request_user_input", asked, "c1").answers("c1", json.dumps(given))
+    assert _messages(rollout)[-1].tool_results[0].text == '"Which \'tax\'?"="Sales tax, and soon"'
+
+
 def test_compaction_gives_the_summary_once() -> None:
     lead = "Another language model started to solve this problem and so on:\n"
     rollout = Rollout().prompt("hello").says("THE SUMMARY", {"compaction_output": True}).used("r1", 10)

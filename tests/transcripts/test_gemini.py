@@ -108,6 +108,18 @@ def test_the_report_of_a_sub_agent_is_what_it_says() -> None:
     assert _talk(Log().say(gemini("m1", toolCalls=[asked])))[-1].tool_results[0].text == "it adds up"
 
 
+@pytest.mark.parametrize(
+    ("output", "text"),
+    [
+        ('{"answers":{"0":"Sales tax"}}', '"Which tax?"="Sales tax"'),
+        ("User dismissed ask_user dialog.", "User dismissed ask_user dialog."),
+    ],
+)
+def test_what_the_user_chose_stands_with_the_question(output: str, text: str) -> None:
+    asked = tool("c1", "ask_user", {"questions": [{"question": "Which tax?"}]}, output=output)
+    assert _talk(Log().say(gemini("m1", toolCalls=[asked])))[-1].tool_results[0].text == text
+
+
 def test_only_a_shell_command_has_an_exit_code() -> None:
     read = tool("c1", "read_file", {"file_path": "log"}, output="the log says\nExit Code: 3\n")
     assert _talk(Log().say(gemini("m1", toolCalls=[read])))[-1].tool_results[0].outcome == "ok"

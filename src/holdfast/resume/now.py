@@ -100,12 +100,13 @@ def _goal(found: Gathered, room: int) -> str:
     most = _BEGINNING if room > _ROOMY else goal_room(room) // 2
     words = quoted(request.said) if whole else f"{quoted(request.said, most)} (whole below)"
     words += _in_answer_to(request)
-    if request is not latest:
+    agreed = found.plan if found.plan and found.plan.index >= latest.index else None
+    if request is not latest and not (agreed and agreed.index == latest.index):
         words += f"; to go on with it the user said last {quoted(latest.said)}{_in_answer_to(latest)}"
     if len(request.said) >= _SHORT_REQUEST or room <= 1500:
         return words
-    if found.plan and found.plan.index > latest.index:
-        return f"{words}; the plan that the user then agreed to: {quoted(title_of(found.plan.text), 160)}"
+    if agreed:
+        return f"{words}; the plan that the user then agreed to: {quoted(title_of(agreed.text), 160)}"
     before = _request_before(found.turns[: found.turns.index(request) + 1])
     return f"{words}; before that: {quoted(condensed(without_output(before.said), 240))}" if before else words
 

@@ -19,6 +19,7 @@ from holdfast.model.message import (
 from holdfast.transcripts.fields import (
     MessageMaker,
     Recent,
+    answers_told,
     arguments_of,
     count_of,
     count_unknown,
@@ -244,6 +245,7 @@ _PROGRAM_TAGS = (
     "<goal_context>",
     "# AGENTS.md instructions",
 )
+_ASKS_USER = "request_user_input"
 _SPAWNS, _HEAR_OF_AGENTS = "spawn_agent", ("wait", "wait_agent")
 _AGENT_ENDS: dict[str, ToolOutcome] = {"completed": "ok", "errored": "error"}
 _EDITOR_CONTEXT = "# Context from my IDE setup:"
@@ -431,6 +433,9 @@ class _Reader(MessageMaker):
         call = self._open_calls.pop(result.call_id)
         if call is not None and call.name == _SPAWNS and result.outcome == "ok":
             result = self._spawned(result)
+        elif call is not None and call.name == _ASKS_USER and result.outcome == "ok":
+            text = answers_told(call.arguments.get("questions"), result.text)
+            result = ToolResult(result.call_id, text, "ok")
         planned = call is not None and call.name == "update_plan" and result.outcome != "error"
         todos = todos_of(call.arguments.get("plan"), "step") if call is not None and planned else None
         self._make("user", at=at, tool_results=(result,), todos=todos)

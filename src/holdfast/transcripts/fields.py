@@ -106,6 +106,23 @@ def todo_of(entry: dict[str, Any], text_key: str) -> TodoItem | None:
     return TodoItem(text, status) if text else None
 
 
+def answers_told(questions: object, text: str) -> str:
+    """What the user answered, with each question: agents keep the answers by the number or id of theirs."""
+    answers = mapping_of(mapping_of(json_of(text)).get("answers"))
+    told: list[str] = []
+    for number, one in enumerate(mappings_of(questions) if answers else ()):
+        given: object = answers.get(text_of(one.get("id"))) or answers.get(str(number))
+        chosen = [given] if isinstance(given, str) else list_of(mapping_of(given).get("answers"))
+        words = ", ".join(text_of(each).removeprefix("user_note: ") for each in chosen if each)
+        if words:
+            told.append("=".join(_in_quotes(each) for each in (text_of(one.get("question")), words)))
+    return ", ".join(told) or text
+
+
+def _in_quotes(text: str) -> str:
+    return f'"{" ".join(text.replace(chr(34), chr(39)).split())}"'
+
+
 def count_unknown(report: ReadReport, kind: str) -> None:
     report.unknown += 1
     name = kind[:60]

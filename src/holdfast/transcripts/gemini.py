@@ -24,6 +24,7 @@ from holdfast.transcripts.fields import (
     Piece,
     PushedBack,
     Recent,
+    answers_told,
     count_of,
     count_unknown,
     document_pieces,
@@ -69,6 +70,7 @@ _MOST_CLOSING_LINES = 5
 _SHELL_STARTED = "Command moved to background"
 _SHELL_TIMED_OUT = "Command was automatically cancelled because"
 _SUBAGENT_OPENS = re.compile(r"Subagent '[^'\n]{1,100}' finished\.\nTermination Reason: GOAL\nResult:\n")
+_ASKS_USER = "ask_user"
 _API_FAILED = re.compile(r"API Error|quota|rate limit|usage limit", re.IGNORECASE)
 _STATUSES: dict[str, ToolOutcome] = {"success": "ok", "error": "error", "cancelled": "interrupted"}
 
@@ -178,6 +180,8 @@ def _recorded_tools(entry: dict[str, Any]) -> tuple[list[ToolCall], list[ToolRes
         outcome = _STATUSES.get(text_of(tool.get("status")))
         if outcome is not None:
             text = text or text_of(tool.get("resultDisplay"))
+            if call.name == _ASKS_USER:
+                text = answers_told(call.arguments.get("questions"), text)
             results.append(_result(call.id, call.name, text, outcome))
     return calls, results
 

@@ -130,7 +130,8 @@ def _look(command: str, folder: str) -> Action | None:
         first, last = found["first"] or found["from"], found["last"] or found["to"]
         lines = f"lines {first} to {last}" if first else ""
         return Action("read", program, path=_below(folder, path), lines=lines)
-    if found := _SEARCHES.fullmatch(command):
+    found = _SEARCHES.fullmatch(command)
+    if found and not _NAMES_ONE_FILE.search(found["path"] or ""):
         about = _UNESCAPED.sub(r"\1", found["double"] or "") or found["single"] or found["bare"]
         return Action("search", program, path=_below(folder, found["path"] or ""), about=about)
     return None
@@ -142,6 +143,8 @@ def _below(folder: str, path: str) -> str:
 
 _LOOKS_BY_COMMAND = ("exec_command", "shell", "shell_command", "local_shell", "container.exec")
 """Tools of Codex, which has no other to read a file or to search."""
+_NAMES_ONE_FILE = re.compile(r"\w\.\w{1,8}$")
+"""What is found in one file is no list of places; its lines are what was looked for."""
 _UNESCAPED = re.compile(r'\\(["$`\\])')
 _PLAIN = r"(?:[\w@+=:,]|[./~](?=[\w.]))[\w./@+=:,~-]*|\."
 _SHOWS = re.compile(

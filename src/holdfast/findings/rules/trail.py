@@ -154,6 +154,23 @@ def _line_of(step: _Step, most: int) -> str:
 
 
 _NO_MATCH = re.compile(r"\s*(?:No (?:matches|files|results)\b.*|Found 0 .*)?\s*$")
+
+
+def _with_paths(listed: str) -> str:
+    """Some tools name a file once, above the lines that were found in it."""
+    path, lines = "", list[str]()
+    for line in listed.split("\n"):
+        if found := _HEADS_LINES.match(line):
+            path = found[1] or found[2]
+        elif found := _LINE_BELOW.match(line):
+            lines.append(f"{path}:{found[1]}:" if path else line)
+        else:
+            lines.append(line)
+    return "\n".join(lines)
+
+
+_HEADS_LINES = re.compile(r"(?:File: (\S[^\n]*?)|(?=/)(\S[^\n]*?):)$")
+_LINE_BELOW = re.compile(r"(?:L|  Line )(\d+):")
 _PLACE = re.compile(r"^[ \t]*((?:[\w.@-]+/|/)*[\w.@-]+\.\w{1,5})(?::(\d+))?(?=[:\s]|$)", re.MULTILINE)
 _SEARCHES = re.compile(r"\b(?:grep|rg|ag)\b")
 _MOST_FILES, _MOST_LINES = 14, 6
@@ -166,7 +183,7 @@ def _places(step: _Step) -> tuple[str, ...]:
     if not asked and not ran:
         return ()
     found: dict[str, list[str]] = {}
-    for path, line in _PLACE.findall(step.result):
+    for path, line in _PLACE.findall(_with_paths(step.result) if step.kind == "search" else step.result):
         if line or asked:
             lines = found.setdefault(path, [])
             if line and line not in lines:
