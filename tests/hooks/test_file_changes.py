@@ -621,6 +621,8 @@ READS_ONLY = {
     "touch mine": "mine",
     "sed -n 1p mine": "mine",
     "perl -ne print mine": "mine",
+    "cp -r $HERE .": "sub/k",
+    "cat > copy <<'EOF'\nrm mine\nEOF": "mine",
 }
 
 
@@ -659,6 +661,9 @@ WRITES = (
     "sed -i s/m/n/ mine",
     "sed -n -i.bak p mine",
     "perl -pi -e s/m/n/ mine",
+    "(cd sub && rm k); rm mine",
+    "cat > copy <<'EOF'\nx\nEOF\nrm mine",
+    "name=mine; rm $name",
 )
 
 

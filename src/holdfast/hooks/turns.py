@@ -6,14 +6,13 @@ import hashlib
 import json
 import os
 import re
-import shlex
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from itertools import groupby, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from holdfast.base.command_line import DYNAMIC, LONGEST_COMMAND, Simple, parse
 from holdfast.base.durable import is_held
 from holdfast.base.errors import HoldfastError, IllegalTransitionError, InvalidInputError
 from holdfast.base.process import ProcessIdentity
@@ -56,7 +55,7 @@ _EXACT = frozenset(("truncate", "restore"))
 _OF_MODE_OR_TIME = frozenset(("touch", "chmod", "chown"))
 _COPYING = frozenset(("mv", "cp", "ln", "install", "rsync"))
 _TARGET = re.compile(r"--target-directory(?:=(?P<folder>.+))?|-[A-Za-su-z]*t")
-_PATTERN = re.compile(r"[*?\[{$`]")
+_PATTERN = re.compile(rf"[*?\[{{$`{DYNAMIC}]")
 
 _RECORDED_IN_LINES = ("claude-code", "codex", "gemini")
 """Agents whose records can be read from the end. The hooks of the last one have no ids of calls."""
@@ -196,34 +195,25 @@ def _changed(action: Action, given: dict[str, Any], cwd: str) -> list[tuple[str,
     return [*((name, "file") for name in files_written(action.command)), *_operands(action.command, cwd)]
 
 
-def _operands(command: str, folder: str) -> list[tuple[str, Reach]]:
+def _operands(command: str, cwd: str) -> list[tuple[str, Reach]]:
     """Files and folders that a shell command removes, moves, makes or writes into, where it names them."""
-    lines = command.partition("<<")[0].replace("\\\n", " ").replace("\n", "\n;")
-    words = shlex.shlex(lines, posix=True, punctuation_chars=True)
-    words.whitespace_split = True
     found: list[tuple[str, Reach]] = []
-    joined_by = ""
-    try:
-        parts = [list(part) for _, part in groupby(words, lambda word: not word.strip("();<>|&"))]
-    except ValueError:
-        return []  # an open quote
-    for part, after in zip_longest(parts, parts[1:], fillvalue=[""]):
-        if not part[0].strip("();<>|&"):
-            joined_by = part[-1]
-            continue
-        is_number = after[0][:1] in ("<", ">") and part[-1].isdigit()  # of what is redirected
-        program, *rest = part[:-1] if is_number and len(part) > 1 else part
+    for simple in _programs(command):
+        folder = os.path.join(cwd, simple.folder or "")
+        found.extend((os.path.join(folder, name), "file") for name in simple.writes)
+        program, *rest = simple.words or [""]
         if program == "git" and rest:
             program, *rest = rest
-            if "--cached" in rest or _is_of_index(program, rest):
-                continue
-        if joined_by.endswith(">"):
-            found.append((os.path.join(folder, program), "file"))
-        elif program == "cd":
-            folder = os.path.join(folder, *_names(rest)[:1])
-        else:
+        if "--cached" not in rest and not _is_of_index(program, rest):
             found.extend((os.path.join(folder, name), reach) for name, reach in _done(program, rest, folder))
-    return found
+    return [(name, reach) for name, reach in found if DYNAMIC not in name]
+
+
+def _programs(command: str) -> list[Simple]:
+    try:
+        return parse(command) if len(command) <= LONGEST_COMMAND else []
+    except RecursionError:
+        return []
 
 
 def _is_of_index(program: str, words: list[str]) -> bool:
