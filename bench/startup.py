@@ -15,10 +15,13 @@ TOPIC = "startup"
 BAR_COMMAND = 1.5
 BAR_IMPORT = 1.3
 BAR_READING = 10
+BAR_TELLING = 20
 
 _PROGRAM = Path(sys.executable).with_name("holdfast")
 _INSTANT = (("--version",), ("--help",), ("quiet", "status"))
-_READING = (("status",), ("list",), ("snapshot", "list"), ("usage",), ("stats",), ("threads",))
+_READING = (("status",), ("list",), ("snapshot", "list"), ("usage",), ("stats",), ("events",))
+_TELLING = (("threads",), ("context", "latest"), ("history", "latest", "tasks"))
+"""They read what sessions held, and ask git."""
 _PLAN = """\
 issue: {id: sail, title: Mend the sail}
 tasks:
@@ -48,15 +51,17 @@ def _measure(project: Path, repetitions: int) -> list[Figure]:
         Subject('python -c "import holdfast"', _start(project, sys.executable, "-c", "import holdfast")),
         *(
             Subject(" ".join(("holdfast", *words)), _start(project, _PROGRAM, *words))
-            for words in (*_INSTANT, *_READING)
+            for words in (*_INSTANT, *_READING, *_TELLING)
         ),
     ]
     nothing, click, imported, *started = interleave(subjects, repetitions).values()
-    instant, reading = started[: len(_INSTANT)], started[len(_INSTANT) :]
+    instant, looking = started[: len(_INSTANT)], started[len(_INSTANT) :]
+    reading, telling = looking[: len(_READING)], looking[len(_READING) :]
     return [
         alone(TOPIC, nothing),
         compared(TOPIC, imported, nothing, BAR_IMPORT),
         *(compared(TOPIC, command, nothing, BAR_READING) for command in reading),
+        *(compared(TOPIC, command, nothing, BAR_TELLING) for command in telling),
         alone(TOPIC, click),
         *(compared(TOPIC, command, click, BAR_COMMAND) for command in instant),
     ]

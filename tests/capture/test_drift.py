@@ -218,12 +218,6 @@ def test_rules_that_came_to_hide_a_new_file(
     assert find_drift(before, repository.folder) == FolderDrift(unknown=(told,))
 
 
-def test_rules_that_cannot_be_read_hold_nothing_up(repository: Repository) -> None:
-    repository.git("config", "core.excludesFile", str(repository.folder))
-    before = paused(repository.folder)
-    assert find_drift(before, repository.folder).state == "same"
-
-
 def test_rules_of_a_linked_work_tree(repository: Repository) -> None:
     linked = repository.folder.parent / "linked"
     repository.git("worktree", "add", "--quiet", str(linked))

@@ -68,6 +68,11 @@ LIGHT: dict[str, tuple[Sequence[str], set[str]]] = {
     "snapshot list": (["snapshot", "list"], STORE | {"msgspec", "logging"}),
     "threads": (["threads"], STORE - {"subprocess"}),
     "threads --json": (["threads", "--all", "--json"], STORE - {"subprocess"}),
+    "context": (["context", "latest", "--json"], STORE - {"subprocess"}),
+    "history": (["history", "latest", "tasks"], STORE - {"subprocess"}),
+    "history --json": (["history", "latest", "journal", "--json"], STORE - {"subprocess"}),
+    "events": (["events"], STORE | {"msgspec"}),
+    "events --json": (["events", "--json"], STORE | {"msgspec"}),
     "stats": (["stats"], DATABASE | {"msgspec", "pydantic", "yaml"}),
 }
 

@@ -23,7 +23,10 @@ from holdfast.model.snapshot import SessionSnapshot
 from holdfast.model.statuses import Lease, PlanFacts
 from holdfast.model.task import Task, TaskDAG
 from holdfast.model.workflow import Issue, Workflow
+from holdfast.resume.snapshots import CATEGORIES, history
+from holdfast.sessions.contexts import history_data
 from holdfast.sessions.standing import read_standing, read_waiting_plan
+from holdfast.sessions.transitions import Core
 from holdfast.store.reader import NotPlainError, Record, open_reader
 from holdfast.store.sql import SqlStore
 from model.strategies import PLAN, entries, snapshots, workflows
@@ -98,6 +101,10 @@ def test_what_a_snapshot_holds(filled: SqlStore, kept: SessionSnapshot) -> None:
     with open_reader(filled.database) as reader:
         read = reader.store.snapshot(kept.id)
         assert_same_fields(read, stored)
+        for category in CATEGORIES:
+            told, wanted = (history_data(one, category) for one in (read, stored))
+            assert json.dumps(told) == json.dumps(wanted)
+            assert history(read, category) == history(stored, category)
         assert (read.tasks_completed, read.tasks_remaining) == (
             stored.tasks_completed,
             stored.tasks_remaining,
@@ -105,6 +112,8 @@ def test_what_a_snapshot_holds(filled: SqlStore, kept: SessionSnapshot) -> None:
         assert_same_fields(reader.store.latest_snapshot(flow.id), stored)
         assert_same_fields(tuple(reader.store.workflows(worktree=flow.worktree)), (filled.workflow(flow.id),))
         assert reader.store.snapshots(flow.id) == filled.snapshots(flow.id)
+        for name in (kept.id, kept.id[:-1], kept.session_id, "nothing"):
+            assert reader.store.find_snapshots(name) == filled.find_snapshots(name)
 
 
 def test_what_happened(sqlite_store: SqlStore) -> None:
@@ -112,11 +121,24 @@ def test_what_happened(sqlite_store: SqlStore) -> None:
     flow = full_workflow().id
     kinds = ("task_started", "workflow_paused")
     with open_reader(sqlite_store.database) as reader:
-        for since, types in ((0, None), (3, None), (0, kinds)):
-            found = reader.store.events(workflow_id=flow, since=since, types=types)
-            assert_same_fields(
-                tuple(found), tuple(sqlite_store.events(workflow_id=flow, since=since, types=types))
-            )
+        for types in (kinds, tuple(entry.type for entry in ONE_OF_EACH)):
+            found = reader.store.events(workflow_id=flow, types=types)
+            assert_same_fields(tuple(found), tuple(sqlite_store.events(workflow_id=flow, types=types)))
+        with pytest.raises(TypeError):  # what becomes of a plan is not computed from what was only read
+            Core(reader.store).fold(full_workflow())
+
+
+def test_what_happened_as_it_is_printed(sqlite_store: SqlStore) -> None:
+    sqlite_store.apply(new(full_workflow(), *ONE_OF_EACH, save=full_snapshot()))
+    for since in (0, 3):
+        whole = sqlite_store.events(workflow_id=full_workflow().id, since=since)
+        with open_reader(sqlite_store.database) as reader:
+            found = reader.printed_events(full_workflow().id, since)
+        assert json.dumps(found) == json.dumps([event.model_dump(mode="json") for event in whole])
+    for older in ('{"type":"task_started","task_id":"a"}', '{"type":"unheard_of"}'):
+        _sql(sqlite_store.database, "UPDATE workflow_events SET entry_json = ?", older)
+        with open_reader(sqlite_store.database) as reader, pytest.raises(Exception):  # noqa: B017, PT011 - whatever it is
+            reader.printed_events(full_workflow().id, 0)
 
 
 def test_what_a_newer_version_added_to_a_snapshot_is_left_to_the_store(sqlite_store: SqlStore) -> None:

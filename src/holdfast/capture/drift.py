@@ -12,15 +12,18 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from holdfast.base.errors import HoldfastError
 from holdfast.base.redact import redact
+from holdfast.base.text import decode_path
 from holdfast.capture.files import FileTracker, changed_modes, list_folder
-from holdfast.capture.git import capture_git_state, hidden_changes, is_ignored, uncompared_files, untracked_in
-from holdfast.model.git import GitState, decode_path
-from holdfast.model.snapshot import FileFingerprint, SessionSnapshot
-from holdfast.model.workflow import Workflow
+from holdfast.capture.git import hidden_changes, is_ignored, seen_git_state, uncompared_files, untracked_in
+
+if TYPE_CHECKING:
+    from holdfast.model.git import GitState
+    from holdfast.model.snapshot import FileFingerprint, SessionSnapshot
+    from holdfast.model.workflow import Workflow
 
 _MOST_FILES_NAMED = 10
 
@@ -70,7 +73,7 @@ def find_drift(snapshot: SessionSnapshot | None, folder: Path) -> FolderDrift:
 
 
 def _told_by_git(snapshot: SessionSnapshot, before: GitState, folder: Path) -> FolderDrift:
-    now = capture_git_state(folder, since=before.commit_at_snapshot)
+    now = seen_git_state(folder, since=before.commit_at_snapshot)
     if now is None:
         return FolderDrift(changes=("The folder is no longer a git repository.",))
     if is_ignored(folder):

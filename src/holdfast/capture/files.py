@@ -13,7 +13,7 @@ import stat
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from holdfast.base.clock import Clock, system_clock
 from holdfast.base.file_stamps import ABSENT, feed, read_steadily, settled_ctime
@@ -117,8 +117,12 @@ class FileChanges:
     new: list[str] = field(default_factory=list[str])
     unreadable: list[str] = field(default_factory=list[str])
     """There, and not to be read now: what they hold is not known."""
-    refreshed: dict[str, FileFingerprint] = field(default_factory=dict[str, "FileFingerprint"])
-    """Touched, with the same content: their fingerprints with the stamp of today."""
+    touched: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    """With the same content: the fields of their fingerprints, with the stamp of today."""
+
+    @property
+    def refreshed(self) -> dict[str, FileFingerprint]:
+        return {path: _made(fields) for path, fields in self.touched.items()}
 
     @property
     def paths(self) -> list[str]:
@@ -160,7 +164,7 @@ class FileTracker:
                 # Another size is another content; no need to read it.
                 (changes.new if before.hash == ABSENT else changes.modified).append(path)
             else:
-                _sort_in(changes, before, _fingerprint(location, path, clock()))
+                _sort_in(changes, before, _look(location, path, clock()))
         for path in filepaths:
             name = os.fsencode(path)
             key = encode_path(name)
@@ -228,13 +232,13 @@ def _unsettled(
     return found
 
 
-def _sort_in(changes: FileChanges, before: FileFingerprint, now: FileFingerprint | None) -> None:
+def _sort_in(changes: FileChanges, before: FileFingerprint, now: dict[str, Any] | None) -> None:
     if now is None:
         changes.unreadable.append(before.path)
-    elif now.hash == before.hash:
-        if now.hash != ABSENT and now != before:
-            changes.refreshed[before.path] = now
-    elif now.hash == ABSENT:
+    elif now["hash"] == before.hash:
+        if before.hash != ABSENT and any(getattr(before, name) != value for name, value in now.items()):
+            changes.touched[before.path] = now
+    elif now["hash"] == ABSENT:
         changes.deleted.append(before.path)
     elif before.hash == ABSENT:
         changes.new.append(before.path)
@@ -245,9 +249,21 @@ def _sort_in(changes: FileChanges, before: FileFingerprint, now: FileFingerprint
 def _fingerprint(
     location: bytes, path: str, now: float, *, largest: int | None = None
 ) -> FileFingerprint | None:
-    """None for what is no file, cannot be read or is too large; gone before or while read is absent."""
-    from holdfast.model.snapshot import FileFingerprint  # pydantic, which nobody needs where all stamps hold
+    found = _look(location, path, now, largest=largest)
+    return None if found is None else _made(found)
 
+
+def _made(fields: dict[str, Any]) -> FileFingerprint:
+    from holdfast.model.snapshot import FileFingerprint  # pydantic, which who only compares does not load
+
+    return FileFingerprint(**fields)
+
+
+def _look(location: bytes, path: str, now: float, *, largest: int | None = None) -> dict[str, Any] | None:
+    """The fields of a fingerprint.
+
+    None for what is no file, cannot be read or is too large; gone before or while read is absent.
+    """
     try:
         status = os.lstat(location)
         if stat.S_ISLNK(status.st_mode):
@@ -257,17 +273,17 @@ def _fingerprint(
         else:
             return None
     except (FileNotFoundError, NotADirectoryError):
-        return FileFingerprint(path=path, hash=ABSENT, mtime_ns=0, size=0)
+        return {"path": path, "hash": ABSENT, "mtime_ns": 0, "size": 0}
     except OSError:
         return None
-    return FileFingerprint(
-        path=path,
-        hash=f"sha256:{digest}",
-        mtime_ns=status.st_mtime_ns,
-        size=status.st_size,
-        executable=is_executable(status),
-        ctime_ns=settled_ctime(status, now) if still else None,
-    )
+    return {
+        "path": path,
+        "hash": f"sha256:{digest}",
+        "mtime_ns": status.st_mtime_ns,
+        "size": status.st_size,
+        "executable": is_executable(status),
+        "ctime_ns": settled_ctime(status, now) if still else None,
+    }
 
 
 def is_executable(status: os.stat_result) -> bool | None:

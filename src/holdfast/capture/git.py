@@ -68,9 +68,9 @@ def capture_git_state(folder: Path, *, since: str | None = None) -> GitState | N
     return GitState(**found)
 
 
-def seen_git_state(folder: Path) -> GitState | None:
+def seen_git_state(folder: Path, *, since: str | None = None) -> GitState | None:
     """The same, for who only looks at it: nothing checks the fields, and pydantic is not loaded for it."""
-    found = _seen(folder, None)
+    found = _seen(folder, since)
     return None if found is None else cast("GitState", SimpleNamespace(**found))
 
 

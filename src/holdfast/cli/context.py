@@ -6,9 +6,10 @@ import contextlib
 import os
 import shlex
 import shutil
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar, cast
 
 import click
 
@@ -25,11 +26,13 @@ if TYPE_CHECKING:
     from holdfast.model.snapshot import SessionSnapshot
     from holdfast.project.settings import Settings
     from holdfast.resume.compiler import Compiled
+    from holdfast.store.protocol import Store
     from holdfast.store.reader import QuickReader
     from holdfast.store.sql import SqlStore
     from holdfast.transcripts.discover import FoundSession
 
 _DEFAULT = 9_500
+_Told = TypeVar("_Told")
 
 
 @click.command("context")
@@ -110,23 +113,27 @@ def _compile(snapshot: str | None, options: dict[str, Any], max_chars: int) -> C
 
 
 def snapshot_context(snapshot: str, max_chars: int) -> Compiled:
+    current = common.settings()
+    return common.answered(
+        current,
+        lambda reader: _context_in(reader.store, current, snapshot, max_chars),
+        lambda store: _context_in(store, current, snapshot, max_chars),
+    )
+
+
+def _context_in(store: Store, current: Settings, snapshot: str, max_chars: int) -> Compiled:
     from holdfast.capture.drift import find_drift
     from holdfast.resume.snapshots import ResumeContextCompiler
-    from holdfast.sessions.contexts import as_it_stands, asides_since
+    from holdfast.sessions.contexts import as_it_stands, asides_since, undone_since
 
-    current = common.settings()
-    with common.store_for(current) as store:
-        found = store.snapshot(common.find_snapshot(store, current, snapshot).id)
-        workflow = store.workflow(found.workflow_id)
-        since = asides_since(store, found)
-        found, moved_on = as_it_stands(store, found, workflow)
+    found = store.snapshot(common.find_snapshot(store, current, snapshot).id)
+    workflow = store.workflow(found.workflow_id)
+    since = asides_since(store, found)
+    found, moved_on = as_it_stands(store, found, workflow)
     drift = find_drift(found, current.project).sentences if workflow.worktree == current.worktree else ()
-    if found.task_dag.tasks:
-        from holdfast.sessions.undone import undone_before
-
-        since = (*undone_before(workflow, found), *since)
+    told = (*undone_since(workflow, found), *since, *moved_on, *drift)
     return ResumeContextCompiler(max_chars).compile_with_report(
-        found, workflow.issue, drift=(*since, *moved_on, *drift), worktree=workflow.users_folder
+        found, workflow.issue, drift=told, worktree=workflow.users_folder
     )
 
 
@@ -198,33 +205,40 @@ def history_command(snapshot: str, category: str, as_json: bool) -> None:
       holdfast history session-20260106-120000 decisions --json
       holdfast history 266b3f40 errors
     """
-    from holdfast.resume.snapshots import history
-
     if as_json:
         common.print_json(snapshot_history(snapshot, category))
-        return
-    found, actions = _found(snapshot, category)
+    else:
+        click.echo(_in_history(snapshot, category, _history_text), nl=False)
+
+
+def _history_text(found: SessionSnapshot, category: str, actions: list[str]) -> str:
+    from holdfast.resume.snapshots import history
+
     text = history(found, category)
-    if actions:
-        text = ("" if text.startswith("No journal") else text) + "".join(f"- {line}\n" for line in actions)
-    click.echo(text, nl=False)
+    if not actions:
+        return text
+    return ("" if text.startswith("No journal") else text) + "".join(f"- {line}\n" for line in actions)
 
 
 def snapshot_history(snapshot: str, category: str) -> object:
     from holdfast.sessions.contexts import history_data
 
-    found, actions = _found(snapshot, category)
-    return history_data(found, category, actions)
+    return _in_history(snapshot, category, history_data)
 
 
-def _found(snapshot: str, category: str) -> tuple[SessionSnapshot, list[str]]:
+def _in_history(
+    snapshot: str, category: str, tell: Callable[[SessionSnapshot, str, list[str]], _Told]
+) -> _Told:
     current = common.settings()
-    with common.store_for(current) as store:
-        try:
-            found = store.snapshot(common.find_snapshot(store, current, snapshot).id)
-        except NotFoundError as error:
-            return _of_agent(current, snapshot, error), []
-        return found, _actions(store, current, found) if category == "journal" else []
+
+    def told(store: Store) -> _Told:
+        found = store.snapshot(common.find_snapshot(store, current, snapshot).id)
+        return tell(found, category, _actions(store, current, found) if category == "journal" else [])
+
+    try:
+        return common.answered(current, lambda reader: told(reader.store), told)
+    except NotFoundError as error:
+        return tell(_of_agent(current, snapshot, error), category, [])
 
 
 def _of_agent(current: Settings, name: str, unknown: NotFoundError) -> SessionSnapshot:
@@ -257,14 +271,13 @@ def _of_agent(current: Settings, name: str, unknown: NotFoundError) -> SessionSn
     return snapshot.without_secrets()
 
 
-def _actions(store: SqlStore | RemoteStore, current: Settings, found: SessionSnapshot) -> list[str]:
+def _actions(store: Store, current: Settings, found: SessionSnapshot) -> list[str]:
     """What the wind-down recorded, line by line, from where its journal is."""
-    from holdfast.sessions.contexts import archived_lines
-    from holdfast.store.sql import SqlStore
+    if current.server is None:
+        from holdfast.sessions.contexts import archived_lines
 
-    if isinstance(store, SqlStore):
         return list(archived_lines(current.layout, found.session_id))
-    return store.journal(found)
+    return cast("RemoteStore", store).journal(found)
 
 
 # ── handoff ───────────────────────────────────────────────────────────────────────────────────────

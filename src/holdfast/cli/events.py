@@ -1,16 +1,22 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import click
 
+from holdfast.base.errors import NotFoundError
 from holdfast.cli import common
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from holdfast.model.entry import Event, SessionTaken
+    from holdfast.model.workflow import Workflow
+    from holdfast.project.settings import Settings
+    from holdfast.store.reader import QuickReader
 
 _POLL_SECONDS = 0.2
+_LOOKED_AT = 20
+"""Newest workflows of a folder, as the service looks at."""
 
 
 @click.command("events")
@@ -30,21 +36,61 @@ def events_command(workflow_id: str | None, follow: bool, since: int, as_json: b
       holdfast events
       holdfast events wf_01k9… --follow --since 120
     """
+    current = common.settings()
+    if follow:
+        _follow(current, workflow_id, since, as_json=as_json)
+        return
+    found = _events(current, workflow_id, since)
+    if as_json:
+        common.print_json(found)
+        return
+    for event in found:
+        _print(event)
+
+
+def _events(current: Settings, workflow_id: str | None, since: int) -> list[dict[str, Any]]:
+    def quickly(reader: QuickReader) -> list[dict[str, Any]]:
+        return reader.printed_events(_workflow_named(reader, current, workflow_id), since)
+
+    for found in common.answered_quickly(current, quickly):
+        return found
+    with common.service_for(current) as service:
+        workflow = _known_workflow(service, current, workflow_id)
+        return [event.model_dump(mode="json") for event in service.events(workflow.id, since)]
+
+
+def _workflow_named(reader: QuickReader, current: Settings, workflow_id: str | None) -> str:
+    """As `_known_workflow` chooses; where there is none, that says so."""
+    from holdfast.sessions.standing import chosen
+
+    if workflow_id is not None:
+        return reader.workflow(workflow_id)["id"]
+    found = chosen(reader.workflows(current.worktree, _LOOKED_AT), lambda flow: flow["status"])
+    if found is None:
+        raise NotFoundError("none in this folder")
+    return found["id"]
+
+
+def _known_workflow(service: common.Service, current: Settings, workflow_id: str | None) -> Workflow:
     from holdfast.cli.running import chosen_workflow
     from holdfast.model.statuses import VALID_TRANSITIONS
 
-    current = common.settings()
+    return chosen_workflow(service, current, workflow_id, "known", VALID_TRANSITIONS)
+
+
+def _follow(current: Settings, workflow_id: str | None, since: int, *, as_json: bool) -> None:
     with common.service_for(current) as service:
-        workflow = chosen_workflow(service, current, workflow_id, "known", VALID_TRANSITIONS)
-        if as_json and not follow:
-            common.print_json([event.model_dump(mode="json") for event in service.events(workflow.id, since)])
-            return
+        workflow = _known_workflow(service, current, workflow_id)
         while True:
             running = service.workflow(workflow.id).status == "in_progress"
             for event in service.events(workflow.id, since):
                 since = event.seq
-                _print(event, as_json=as_json)
-            if not follow or not running:
+                document = event.model_dump(mode="json")
+                if as_json:
+                    common.print_json(document, in_a_line=True)
+                else:
+                    _print(document)
+            if not running:
                 return
             time.sleep(_POLL_SECONDS)
 
@@ -67,12 +113,9 @@ def logs_command(
       holdfast logs build
       holdfast logs build --follow
     """
-    from holdfast.cli.running import chosen_workflow
-    from holdfast.model.statuses import VALID_TRANSITIONS
-
     current = common.settings()
     with common.service_for(current) as service:
-        workflow = chosen_workflow(service, current, workflow_id, "known", VALID_TRANSITIONS)
+        workflow = _known_workflow(service, current, workflow_id)
         since = 0
         while True:
             found = service.task_output(workflow.id, task_id, attempt=attempt, since=since)
@@ -86,35 +129,24 @@ def logs_command(
             time.sleep(_POLL_SECONDS)
 
 
-def _print(event: Event, *, as_json: bool) -> None:
-    if as_json:
-        import json
-
-        from holdfast.base.neutral import neutral_json
-
-        click.echo(neutral_json(json.dumps(event.model_dump(mode="json"), ensure_ascii=False)))
-        return
-    click.echo(
-        f"{event.seq:>6}  {event.at:%Y-%m-%d %H:%M:%S}  {event.entry.type:<24} {_told(event)}".rstrip()
-    )
+def _print(event: dict[str, Any]) -> None:
+    at = event["at"][:19].replace("T", " ")
+    click.echo(f"{event['seq']:>6}  {at}  {event['entry']['type']:<24} {_told(event['entry'])}".rstrip())
 
 
-def _taken_by(entry: SessionTaken) -> str:
+def _taken_by(entry: dict[str, Any]) -> str:
     from holdfast.model.statuses import holder
 
-    before = f", taken over from {holder(entry.took_over_from)}" if entry.took_over_from else ""
-    return common.in_a_line(f"by {holder(entry.claim)}{before}")
+    before = f", taken over from {holder(entry['took_over_from'])}" if entry["took_over_from"] else ""
+    return common.in_a_line(f"by {holder(entry['claim'])}{before}")
 
 
-def _told(event: Event) -> str:
-    """The fields that tell something, in a line."""
-    from holdfast.model.entry import SessionTaken
-
-    fields = event.entry.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
-    fields.pop("type", None)
-    if isinstance(event.entry, SessionTaken):
-        return _taken_by(event.entry)
+def _told(entry: dict[str, Any]) -> str:
+    """The fields that tell something, in a line; a first attempt goes without saying."""
+    if entry["type"] == "session_taken":
+        return _taken_by(entry)
     names = ("task_id", "outcome", "status", "trigger", "reason", "text", "attempt", "seconds", "result")
-    parts = [str(fields[name]) for name in names if name in fields and not isinstance(fields[name], dict)]
+    told = [name for name in names if entry.get(name) is not None and (name, entry[name]) != ("attempt", 1)]
+    parts = [str(entry[name]) for name in told if not isinstance(entry[name], dict)]
     line = " ".join(" ".join(parts).split())
     return line if len(line) <= 100 else line[:99] + "…"

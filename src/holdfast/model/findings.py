@@ -62,10 +62,6 @@ class ModelReading(Value):
         default=(), description="Errors that rules left open and the model saw settled, and by what"
     )
 
-    @property
-    def says_nothing(self) -> bool:
-        return self == ModelReading()
-
 
 class ReviewerFeedback(Value):
     review_id: str

@@ -71,6 +71,24 @@ class PlanFacts:
         return sum(map(held.count, statuses))
 
 
+class IssueFacts:
+    """What an issue tells of itself, whether it is a value or was only read."""
+
+    if TYPE_CHECKING:
+        id: str
+        title: str
+        description: str
+
+    @property
+    def says_nothing(self) -> bool:
+        return (self.title, self.description) == (folder_title(self.id), "")
+
+
+def folder_title(name: str) -> str:
+    """Where nobody has said what the work is for."""
+    return f"Work in {name}"
+
+
 NOT_TO_BE_RUN = "it cannot be run: "
 """How the failure begins of a task whose text is here without its secrets alone: no retry can help."""
 

@@ -16,7 +16,9 @@ from holdfast.model.statuses import (
     OPEN,
     RESUMABLE,
     VALID_TRANSITIONS,
+    IssueFacts,
     WorkflowStatus,
+    folder_title,
 )
 from holdfast.model.thresholds import DEFAULT_PRIORITY, WORKFLOW_PAUSE
 
@@ -34,7 +36,7 @@ __all__ = [
 ]
 
 
-class Issue(Value):
+class Issue(IssueFacts, Value):
     """What the work is for, as its author wrote it."""
 
     id: str
@@ -44,11 +46,7 @@ class Issue(Value):
     @classmethod
     def for_folder(cls, name: str) -> Issue:
         """Where nobody has said what the work is for."""
-        return cls(id=name, title=f"Work in {name}")
-
-    @property
-    def says_nothing(self) -> bool:
-        return self == Issue.for_folder(self.id)
+        return cls(id=name, title=folder_title(name))
 
 
 class PauseRequest(Value):

@@ -19,7 +19,7 @@ from holdfast.resume.briefing import Briefing, Statement, Written, edited, witho
 from holdfast.resume.file_map import map_of, not_named
 from holdfast.resume.ledger import WorkLedger, ledger_of
 from holdfast.resume.now import now
-from holdfast.resume.rendering import code
+from holdfast.resume.rendering import DEFAULT_BUDGET, SMALLEST_BUDGET, code
 from holdfast.resume.summary import told
 
 if TYPE_CHECKING:
@@ -146,9 +146,6 @@ def _fetch_all(missing: list[Carried], source: str) -> str:
 
 # A pure rendering of what was gathered, within a budget: same input, same bytes.
 
-SMALLEST_BUDGET = 200
-DEFAULT_BUDGET = 9_500
-"""What Claude Code takes whole; the others take as much or more, or cut it themselves."""
 _NOTE_ROOM = 260
 
 

@@ -9,6 +9,10 @@ from dataclasses import dataclass
 
 from holdfast.base.text import clipped, end_of, is_list_item, one_line, sentences, start_of
 
+SMALLEST_BUDGET = 200
+DEFAULT_BUDGET = 9_500
+"""What Claude Code takes whole; the others take as much or more, or cut it themselves."""
+
 # ── quotations ────────────────────────────────────────────────────────────────────────────────────
 
 # Text of others, put into the context so that it stays a quotation.

@@ -23,9 +23,8 @@ from holdfast.model.gathered import (
 )
 from holdfast.model.message import TodoItem
 from holdfast.model.statuses import DONE
-from holdfast.resume.compiler import DEFAULT_BUDGET, Compiled, compile_context
 from holdfast.resume.ledger import WorkLedger, corrected, ledger_of
-from holdfast.resume.rendering import fenced, quoted
+from holdfast.resume.rendering import DEFAULT_BUDGET, fenced, quoted
 
 if TYPE_CHECKING:
     from holdfast.model.findings import Decision, ErrorRecord, ReviewerFeedback, TestState
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from holdfast.model.snapshot import FileFingerprint, IncrementalPause, SessionSnapshot
     from holdfast.model.task import Task
     from holdfast.model.workflow import Issue
+    from holdfast.resume.compiler import Compiled
 
 # ── all of one kind ───────────────────────────────────────────────────────────────────────────────
 
@@ -352,7 +352,7 @@ def _own_words(words: str, most: int) -> str:
 def _reading(snapshot: SessionSnapshot, most: int) -> str:
     """What a model read in the record; where the ledger knows better, corrected."""
     reading = snapshot.reading
-    if reading is None or reading.says_nothing:
+    if reading is None:
         return ""
     lines = [f"Now: {reading.now.text}"] if reading.now else []
     for lead, found in (
@@ -402,6 +402,8 @@ class ResumeContextCompiler:
         worktree: str = "",
     ) -> Compiled:
         """`worktree` is the workflow's: where the folder is now, should it have moved since."""
+        from holdfast.resume.compiler import compile_context  # all sections, for which the facts have no use
+
         own = _own_words(snapshot.handover or "", self.max_chars // 2)
         own += _reading(snapshot, self.max_chars // 4)
         found = gathered_from(snapshot, issue, drift)

@@ -14,24 +14,18 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.base.errors import DamagedDataError, HoldfastError, InvalidInputError, NotFoundError
-from holdfast.findings.gather import gather
-from holdfast.journal.log import Reader
-from holdfast.journal.summary import find_archive
-from holdfast.journal.usage import RecordedUsage, session_usage
-from holdfast.model.entry import ConstraintPinned, DecisionRecorded
+from holdfast.base.text import decode_path
 from holdfast.model.frame import asks_to_wrap_up
 from holdfast.model.gathered import Gathered
-from holdfast.model.git import decode_path
 from holdfast.model.message import Message, ReadReport
 from holdfast.model.statuses import DONE
 from holdfast.project.layout import ProjectLayout
 from holdfast.project.settings import Price
-from holdfast.store.session_files import SessionFiles
-from holdfast.transcripts import open_transcript, subagent_files
 
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from holdfast.journal.usage import RecordedUsage
     from holdfast.model.snapshot import SessionSnapshot
     from holdfast.model.workflow import Workflow
     from holdfast.store.protocol import SnapshotSummary, Store
@@ -62,6 +56,9 @@ def read_session(
     path: Path, agent: str | None = None, session_id: str | None = None, *, turns: int | None = None
 ) -> ReadSession:
     """`session_id` chooses among several in one file, as OpenCode keeps them; of its turns the first ones."""
+    from holdfast.findings.gather import gather
+    from holdfast.transcripts import open_transcript, subagent_files
+
     report, messages = open_transcript(path, agent, session_id)
     messages = messages if turns is None else _first_turns(messages, turns)
     recent: deque[Message] = deque(maxlen=_RECENT_MESSAGES)
@@ -79,6 +76,9 @@ def read_session(
 
 def usage_in(path: Path, agent: str, session_id: str, prices: Mapping[str, Price]) -> RecordedUsage:
     """What the session and its sub-agents have used by now."""
+    from holdfast.journal.usage import session_usage
+    from holdfast.transcripts import open_transcript, subagent_files
+
     report, messages = open_transcript(path, agent, session_id)
     own = subagent_files(path).values() if agent == "claude-code" else ()
     beside = (replace(one, subagent=one.subagent or file.stem) for file in own for one in _of_subagent(file))
@@ -88,6 +88,8 @@ def usage_in(path: Path, agent: str, session_id: str, prices: Mapping[str, Price
 
 def _of_subagent(file: Path) -> Iterator[Message]:
     """As far as it can be read: it adds to what the session's own file tells."""
+    from holdfast.transcripts import open_transcript
+
     try:
         yield from open_transcript(file, "claude-code")[1]
     except HoldfastError:
@@ -233,6 +235,8 @@ def _before(store: Store, workflow_id: str) -> SessionSnapshot | None:
 
 def _named_latest(store: Store, workflow_id: str) -> str | None:
     """By its folder, where that is here."""
+    from holdfast.store.session_files import SessionFiles
+
     folder = Path(os.fsdecode(decode_path(store.workflow(workflow_id).worktree)))
     return SessionFiles(ProjectLayout(folder).sessions).latest()
 
@@ -247,6 +251,8 @@ def records_standing(store: Store, worktree: str) -> list[tuple[str, str]]:
     Constraints and decisions out of all its work; open tasks and a handover out of the newest alone.
     """
     flows = [flow for flow in store.workflows(worktree=worktree) if flow.run_id is None]
+    from holdfast.model.entry import ConstraintPinned, DecisionRecorded
+
     kinds = ("constraint_pinned", "decision_recorded")
     entries = [
         one.entry for flow in reversed(flows) for one in store.events(workflow_id=flow.id, types=kinds)
@@ -288,8 +294,23 @@ def as_it_stands(
     return snapshot.changed(task_dag=plan, current_task_id=None, next_task_id=None), (said,)
 
 
+def undone_since(workflow: Workflow, snapshot: SessionSnapshot) -> tuple[str, ...]:
+    """What of its completed tasks was undone; where nothing can be, nothing of the side-car is loaded."""
+    from holdfast.sessions.standing import may_be_undone
+
+    sidecar = ProjectLayout(Path(os.fsdecode(decode_path(workflow.worktree)))).sidecar
+    if not snapshot.task_dag.tasks or not may_be_undone(sidecar, workflow.id):
+        return ()
+    from holdfast.sessions.undone import undone_before
+
+    return undone_before(workflow, snapshot)
+
+
 def archived_lines(layout: ProjectLayout, session_id: str) -> Iterator[str]:
     """The actions of a wind-down that became this session, a JSON object each."""
+    from holdfast.journal.log import Reader
+    from holdfast.journal.summary import find_archive
+
     path = find_archive(layout.sessions, session_id)
     if path is not None:
         yield from (action.to_json_line() for action in Reader(path))

@@ -15,7 +15,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any, cast
 
-from holdfast.model.statuses import Lease, PlanFacts
+from holdfast.model.statuses import IssueFacts, Lease, PlanFacts
 from holdfast.model.thresholds import DEFAULT_PRIORITY, WORKFLOW_PAUSE
 from holdfast.store.sqlite import LEASE_AGE, SCHEMA_HEAD, SCHEMA_VERSION, prepare, sqlite_driver, sqlite_path
 
@@ -147,10 +147,17 @@ class QuickReader:
 
     def snapshots(self, workflow_id: str) -> list[Document]:
         """In order of their session numbers, each with the fields of a `SnapshotSummary`."""
+        return self._lines("workflow_id = :name ORDER BY session_number", workflow_id)
+
+    def find_snapshots(self, name: str) -> list[Document]:
+        """Those whose id begins with it, or whose session is called so; newest first."""
+        order = "ORDER BY seq DESC, created_at DESC, session_number DESC, id DESC"
+        return self._lines(f"substr(id, 1, length(:name)) = :name OR session_id = :name {order}", name)
+
+    def _lines(self, which: str, name: str) -> list[Document]:
         rows = self.rows(
-            f"SELECT {', '.join(_SNAPSHOT)} FROM session_snapshots "  # noqa: S608 - our own names
-            "WHERE workflow_id = :id ORDER BY session_number",
-            id=workflow_id,
+            f"SELECT {', '.join(_SNAPSHOT)} FROM session_snapshots WHERE {which}",  # noqa: S608 - our own words
+            name=name,
         )
         return [_summary(dict(zip(_SNAPSHOT, row, strict=True))) for row in rows]
 
@@ -191,6 +198,13 @@ class QuickReader:
             since=since,
         )
         return [json.loads(text) for (text,) in rows]
+
+    def printed_events(self, workflow_id: str, since: int) -> list[Document]:
+        """All above `since`, as the values have them in JSON."""
+        found = self.events(workflow_id, since)
+        for one in found:
+            _plain("entry", one["entry"])
+        return found
 
     def events(self, workflow_id: str, since: int, types: Collection[str] | None = None) -> list[Document]:
         """Each with the fields of an `Event`."""
@@ -252,10 +266,76 @@ _SNAPSHOT_HOLDS = frozenset(
         *("context_edits", "closed", "work", "incremental_pause", "gathered", "fidelity", "folded_through"),
     )
 )
+_DECISION = (
+    *("id", "timestamp", "task_id", "decision_type", "description", "rationale"),
+    *("alternatives_considered", "evidence"),
+)
+_ERROR = (
+    *("id", "timestamp", "task_id", "error_type", "error_message", "context", "resolution"),
+    *("resolution_notes", "evidence"),
+)
+_FEEDBACK = ("review_id", "reviewer_persona", "timestamp", "approved", "severity", "comments", "addressed")
+_TESTS = (
+    *("phase", "failing_tests", "expected_failures", "last_test_run_at", "last_test_command"),
+    "last_test_output_summary",
+)
 _TASK = (
     *("id", "description", "status", "depends_on", "run", "prompt", "driver", "approval", "review", "junit"),
     *("attempts", "result", "retries", "timeout", "until", "max", "outputs"),
 )
+_WHOLE = {
+    **dict.fromkeys(("decision", "decisions"), _DECISION),
+    **dict.fromkeys(("error", "errors"), _ERROR),
+    "evidence": ("source", "messages", "quote"),
+    **dict.fromkeys(("feedback", "reviewer_feedback"), _FEEDBACK),
+    "git_state": (
+        *("branch", "commit_at_workflow_start", "commit_at_snapshot", "files_modified", "files_staged"),
+        *("files_uncommitted", "has_uncommitted_changes", "uncommitted_summary", "start_commit_missing"),
+        *("operation", "upstream", "ahead", "behind", "worktree", "submodules_changed", "files_uncompared"),
+        "left_out",
+    ),
+    "files": ("path", "hash", "mtime_ns", "size", "executable", "ctime_ns"),
+    **dict.fromkeys(("state", "test_state"), _TESTS),
+    "issue": ("id", "title", "description"),
+    "task_dag": ("tasks",),
+    "tasks": _TASK,
+    "todos": ("text", "status"),
+    "usage": (
+        *("tokens_used", "tokens_remaining_estimate", "context_utilization", "llm_calls", "tool_calls"),
+        *("cost_usd", "session_duration_seconds"),
+    ),
+}
+"""Fields of what is printed as it was stored: an older version stored fewer."""
+_ENTRIES = {
+    "workflow_created": "issue worktree task_dag constraints runs",
+    "workflow_status_changed": "status reason",
+    "session_taken": "run_id claim took_over_from",
+    "warned": "text",
+    "task_approved": "task_id",
+    "task_skipped": "task_id reason",
+    "agent_session_reported": "task_id agent agent_session_id transcript",
+    "work_committed": "task_id commit ref",
+    "task_started": "task_id attempt",
+    "task_finished": "task_id outcome result attempt seconds driver tokens context_share outputs retry_at",
+    "decision_recorded": "decision",
+    "error_recorded": "error",
+    "feedback_recorded": "feedback",
+    "tests_run": "state",
+    "usage_reported": "usage",
+    "constraint_pinned": "text",
+    "todos_set": "todos",
+    "pause_requested": "trigger reason",
+    "workflow_paused": "snapshot_id session_id session_number trigger reason",
+    "workflow_resumed": "snapshot_id session_number message retry",
+    "handover_taken_up": "snapshot_id message",
+    "snapshot_enriched": "snapshot_id decisions errors",
+    "snapshot_deleted": "snapshot_id",
+    "snapshot_imported": "snapshot_id session_id",
+    "workflow_moved": "worktree",
+    "workflow_forked": "origin_id snapshot_id task_id",
+}
+"""The fields of each behind its type."""
+_PRINTED = ("decisions", "errors", "reviewer_feedback", "git_state", "files", "test_state")
 
 
 class Record:
@@ -278,7 +358,7 @@ def _recorded(place: str, found: Any) -> Any:
     if place in ("gathered", "fidelity", "todos"):
         return _converted(place, found)
     if isinstance(found, dict) and place != "outputs":  # whose keys are the user's
-        return Record(cast("Document", found), place)
+        return (_IssueRecord if place == "issue" else Record)(cast("Document", found), place)
     if isinstance(found, list):
         return tuple(_recorded(place, one) for one in cast("list[Any]", found))
     return found  # pyright: ignore[reportUnknownVariableType]
@@ -300,6 +380,10 @@ class _PlanRecord(PlanFacts):
         self.tasks = cast("Any", tuple(tasks))
 
 
+class _IssueRecord(IssueFacts, Record):
+    pass
+
+
 class _SnapshotRecord(Record):
     """Counts of its tasks are columns of their own."""
 
@@ -314,6 +398,16 @@ class _SnapshotRecord(Record):
         return _PlanRecord(
             [Record(dict(zip(_TASK, task, strict=True)), "tasks") for task in _tasks(self._packed)]
         )
+
+    def model_dump(self, *, mode: str) -> Document:  # noqa: ARG002 - JSON is what there is
+        """The parts that `history` prints, as the value has them in JSON."""
+        from dataclasses import asdict
+
+        parts = {name: _plain(name, self.document[name]) for name in _PRINTED}
+        tasks = [task.document for task in cast("tuple[Any, ...]", self.task_dag.tasks)]
+        gathered = self.gathered and asdict(self.gathered)
+        todos = [asdict(todo) for todo in self.todos]
+        return {**parts, "task_dag": {"tasks": tasks}, "gathered": gathered, "todos": todos}
 
 
 class QuickStore:
@@ -354,10 +448,29 @@ class QuickStore:
 
         return [SnapshotSummary(**line) for line in self._reader.snapshots(workflow_id)]
 
-    def events(
-        self, *, workflow_id: str, since: int = 0, types: Collection[str] | None = None
-    ) -> list[Record]:
-        return [Record(one, "event") for one in self._reader.events(workflow_id, since, types)]
+    def find_snapshots(self, name: str) -> list[SnapshotSummary]:
+        from holdfast.store.protocol import SnapshotSummary
+
+        return [SnapshotSummary(**line) for line in self._reader.find_snapshots(name)]
+
+    def events(self, *, workflow_id: str, types: Collection[str]) -> list[Record]:
+        """Of some types, to be looked at; where the work stands is computed from values alone."""
+        return [Record(one, "event") for one in self._reader.events(workflow_id, 0, types)]
+
+
+def _plain(place: str, found: Any) -> Any:
+    """If it is in today's shape, down to what it is made of."""
+    if isinstance(found, list):
+        return [_plain(place, one) for one in cast("list[Any]", found)]
+    if not isinstance(found, dict) or place == "outputs":
+        return found  # pyright: ignore[reportUnknownVariableType]
+    document = cast("Document", found)
+    shape = ("type", *_ENTRIES[document["type"]].split()) if place == "entry" else _WHOLE[place]
+    if tuple(document) != shape:
+        raise NotPlainError
+    for name, value in document.items():
+        _plain(name, value)
+    return document
 
 
 def _whole(text: str) -> Document:
