@@ -442,7 +442,7 @@ def test_a_copy_that_uvx_made_for_once_is_not_installed_in_an_agent(tmp_path: Pa
     home = Path(place.environment["HOME"])
     place.run("install", "claude-code").failed(1, error="temporary", hint="uv tool install")
     assert not list(home.rglob("*"))
-    assert "+++ " in place.ok("install", "claude-code", "--dry-run").out
+    assert "Would create " in place.ok("install", "claude-code", "--dry-run").out
 
 
 @pytest.mark.some_of("extra", "line", number=2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import sqlite3
 import sys
@@ -42,6 +43,25 @@ def test_what_is_not_usable_is_not_ok_for_programs_either(place: Place) -> None:
     assert (told["driver model"]["ok"], told["driver model"]["optional"]) == (False, True)
     assert "agent_model" in told["driver model"]["hint"]
     assert [one["name"] for one in told.values() if one["ok"] and "unusable" in one["told"]] == []
+
+
+def test_drivers_that_nobody_asked_for_take_one_line(place: Place) -> None:
+    def lines(**environment: str) -> list[str]:
+        return [line for line in place.ok("doctor", env=environment).lines if line[2:].startswith("driver")]
+
+    programs = place.root / "bin"  # none of the agents'
+    programs.mkdir()
+    for name in ("git", "sh"):
+        (programs / name).symlink_to(str(shutil.which(name)))
+    place.environment["PATH"] = str(programs)
+    usable, unasked = lines()
+    assert usable == "✓ driver shell: usable"
+    assert unasked == "· drivers that are not set up: claude-code, codex, gemini, opencode, model"
+    place.ok("install", "codex")
+    told = lines(HOLDFAST_AGENT_MODEL="nobody:has-it")
+    assert any(line.startswith("· driver codex: unusable: ") for line in told)
+    assert any(line.startswith(("✓ driver model: ", "· driver model: ")) for line in told)
+    assert told[-1] == "· drivers that are not set up: claude-code, gemini, opencode"
 
 
 def agents_told(place: Place) -> dict[str, tuple[bool, str | None]]:

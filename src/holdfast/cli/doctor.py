@@ -83,13 +83,29 @@ def doctor_command(fix: bool, notify: bool, as_json: bool) -> None:
     if as_json:
         common.print_json([finding.document for finding in findings])
     else:
-        for finding in findings:
-            click.echo(f"{finding.mark} {finding.name}: {finding.told}")
-            if finding.hint and not finding.ok:
-                click.echo(f"    {finding.hint}")
+        _print(findings, current)
     bad = [finding.name for finding in findings if finding.failed]
     if bad:
         raise CannotDoError(f"check failed: {', '.join(bad)}", hint="see the lines marked ✗")
+
+
+def _print(findings: Iterable[CheckResult], current: Settings) -> None:
+    unasked: list[str] = []
+    for finding in findings:
+        kind, _, name = finding.name.partition(" ")
+        if kind == "driver" and not finding.ok and not _is_asked_for(name, current):
+            unasked.append(name)
+            continue
+        click.echo(f"{finding.mark} {finding.name}: {finding.told}")
+        if finding.hint and not finding.ok:
+            click.echo(f"    {finding.hint}")
+    if unasked:
+        click.echo(f"· drivers that are not set up: {', '.join(unasked)}")
+        click.echo("    `holdfast doctor --json` says what each of them needs")
+
+
+def _is_asked_for(driver: str, current: Settings) -> bool:
+    return bool(current.agent_model) if driver == "model" else driver in common.recorded_agents()
 
 
 def _notifications(current: Settings) -> Iterator[CheckResult]:

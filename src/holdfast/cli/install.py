@@ -13,6 +13,7 @@ from typing import TypeVar
 import click
 
 from holdfast.base.errors import CannotDoError, InvalidInputError, NotFoundError, installed_from
+from holdfast.base.text import counted
 from holdfast.cli import common
 from holdfast.hooks.install import InstallPlan, Target, agents_here, installer_for
 from holdfast.hooks.install.files import FileChange
@@ -24,7 +25,8 @@ F = TypeVar("F", bound=Callable[..., object])
 def _options(command: F) -> F:
     """The same for both, so that what was installed is uninstalled by the same words."""
     for option in (
-        click.option("--dry-run", is_flag=True, help="Show the changes as a diff without making them."),
+        click.option("--dry-run", is_flag=True, help="Show which files would change, and change nothing."),
+        click.option("--verbose", "-v", is_flag=True, help="With --dry-run: show the changes as a diff."),
         click.option("--plugin", "form", flag_value="plugin", help="Claude Code: the hooks are in a plugin."),
         click.option(
             "--settings",
@@ -46,7 +48,9 @@ def _options(command: F) -> F:
 
 @click.command("install")
 @_options
-def install_command(agent: str | None, everywhere: bool, scope: str, form: str, dry_run: bool) -> None:
+def install_command(
+    agent: str | None, everywhere: bool, scope: str, form: str, dry_run: bool, verbose: bool
+) -> None:
     """Install Holdfast in a coding agent: hooks, commands and tools.
 
     From then on its sessions are recorded, saved and can be resumed.
@@ -67,7 +71,7 @@ def install_command(agent: str | None, everywhere: bool, scope: str, form: str, 
     # all are looked at before one is changed
     plans = {name: _planned(name, target, form, is_one_of_all=everywhere) for name in agents}
     for name, plan in plans.items():
-        if not carry_out(plan, target, dry_run, f"Holdfast is installed for {name}"):
+        if not carry_out(plan, target, _shown(dry_run, verbose), f"Holdfast is installed for {name}"):
             click.echo(f"Holdfast was already installed for {name}.")
         elif not dry_run:
             _say(plan.notes)
@@ -114,17 +118,39 @@ def target_for(scope: str) -> Target:
     return Target(Path.home(), os.environ, project)
 
 
-def carry_out(plan: InstallPlan, target: Target, dry_run: bool, done: str) -> bool:
-    """Whether there was anything to do. Every file was looked at before the first is changed."""
+_Shown = Callable[[FileChange], str]
+
+
+def _shown(dry_run: bool, verbose: bool) -> _Shown | None:
+    """How a change is told in place of being made."""
+    if verbose and not dry_run:
+        raise InvalidInputError("--verbose is for --dry-run", hint="add --dry-run; nothing was changed")
+    return (FileChange.diff if verbose else _summary) if dry_run else None
+
+
+def _summary(change: FileChange) -> str:
+    if change.after is None:
+        return f"Would remove {change.path}\n"
+    added, removed = change.lines
+    if change.before is None:
+        return f"Would create {change.path} ({counted(added, 'line')})\n"
+    return f"Would change {change.path} (lines: +{added} -{removed})\n"
+
+
+def carry_out(plan: InstallPlan, target: Target, shown: _Shown | None, done: str) -> bool:
+    """Whether there was anything to do. Every file was looked at before the first is changed.
+
+    With `shown` the changes are told and not made.
+    """
     changes = [change for change in plan.changes if change.is_needed]
     if target.project:
         _check_inside(target.project.resolve(), changes)
     for change in changes:
-        if dry_run:
-            click.echo(change.diff(), nl=False)
+        if shown:
+            click.echo(shown(change), nl=False)
         else:
             change.apply()
-    if changes and not dry_run:
+    if changes and not shown:
         click.echo(f"{done}:")
         for change in changes:
             click.echo(f"  {change.path}")
@@ -152,7 +178,14 @@ def _check_inside(project: Path, changes: list[FileChange]) -> None:
 
 @click.command("uninstall")
 @_options
-def uninstall_command(agent: str | None, everywhere: bool, scope: str, form: str, dry_run: bool) -> None:  # noqa: ARG001 - both forms go
+def uninstall_command(
+    agent: str | None,
+    everywhere: bool,
+    scope: str,
+    form: str,  # noqa: ARG001 - both forms go
+    dry_run: bool,
+    verbose: bool,
+) -> None:
     """Remove Holdfast from a coding agent.
 
     Sessions and snapshots are kept.
@@ -166,5 +199,5 @@ def uninstall_command(agent: str | None, everywhere: bool, scope: str, form: str
     target = target_for(scope)
     plans = {name: installer_for(name).uninstall(target) for name in _chosen(agent, everywhere, target)}
     for name, plan in plans.items():
-        if not carry_out(plan, target, dry_run, f"Holdfast was removed from {name}"):
+        if not carry_out(plan, target, _shown(dry_run, verbose), f"Holdfast was removed from {name}"):
             click.echo(f"Holdfast is not installed for {name}.")

@@ -356,6 +356,25 @@ def test_a_file_of_the_users_at_our_place_is_set_aside_and_restored(
     assert not backup_path(path).exists()
 
 
+def test_a_dry_run_names_the_files_and_shows_the_diff_when_asked(tmp_path: Path) -> None:
+    path = tmp_path / ".claude/settings.json"
+    path.parent.mkdir()
+    path.write_text('{"model": "opus"}\n')
+    before = sorted(tmp_path.rglob("*"))
+    told = _program(tmp_path, "install", "claude-code", "--dry-run").stdout.splitlines()
+    assert any(line.startswith(f"Would change {path} (lines: +") for line in told)
+    assert len(told) < 20
+    assert all(line.startswith(("Would create ", "Would change ")) for line in told)
+    whole = _program(tmp_path, "install", "claude-code", "--dry-run", "--verbose").stdout
+    assert f"--- {path}\n+++ {path}\n" in whole
+    assert (sorted(tmp_path.rglob("*")), path.read_text()) == (before, '{"model": "opus"}\n')
+    assert _program(tmp_path, "install", "claude-code", "--verbose").returncode == 2
+    _program(tmp_path, "install", "claude-code")
+    told = _program(tmp_path, "uninstall", "claude-code", "--dry-run").stdout.splitlines()
+    assert any(line.startswith("Would remove ") for line in told)
+    assert path.exists()
+
+
 def test_what_is_set_aside_and_what_is_left_is_named(tmp_path: Path) -> None:
     path = tmp_path / ".gemini/commands/holdfast/status.toml"
     path.parent.mkdir(parents=True)

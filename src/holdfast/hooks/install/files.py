@@ -41,6 +41,12 @@ class FileChange:
     def is_needed(self) -> bool:
         return self.before != self.after
 
+    @property
+    def lines(self) -> tuple[int, int]:
+        """How many are added, and how many taken away."""
+        changed = [line[:1] for line in self.diff().splitlines()[2:]]
+        return changed.count("+"), changed.count("-")
+
     def diff(self) -> str:
         return "".join(
             difflib.unified_diff(
