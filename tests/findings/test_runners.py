@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.findings.rules.commands import Checks, check_kinds
+from holdfast.findings.rules.trail import may_write_code
 
 PYTEST = (
     "============================= test session starts ==============================\n"
@@ -659,3 +660,10 @@ def verdict(command: str, failed: bool, output: str) -> str:
 @pytest.mark.parametrize(("command", "failed", "output", "said"), RUNS)
 def test_what_the_output_of_a_runner_says(command: str, failed: bool, output: str, said: str) -> None:
     assert verdict(command, failed, output) == said
+
+
+@pytest.mark.parametrize("opening", ["$(", "`a $(", "(", "x=$(", "<("])
+def test_a_command_that_is_nested_too_deeply_is_passed_over(opening: str) -> None:
+    command = f"pytest {opening * 1000}"
+    for read in (check_kinds, may_write_code):
+        read(command)  # and raises nothing

@@ -44,9 +44,15 @@ class Simple:
 def parse(line: str, cwd: str = "", given: Sequence[str] = ()) -> list[Simple]:
     """All programs of the line in order, those inside of substitutions before the one they are for.
 
-    `given` are the words after the text of a shell's `-c`: `$0`, `$1` and so on.
+    Raises `RecursionError` where these are nested too deeply. `given` are the words after the text of a
+    shell's `-c`: `$0`, `$1` and so on.
     """
     return _read(line, cwd, given).found
+
+
+def programs(line: str, given: Sequence[str] = ()) -> list[Simple]:
+    """The same; none of a line that is too long or nested too deeply to be read."""
+    return _tried(line, given).found
 
 
 def control_flow(line: str, depth: int = 0, given: Sequence[str] = ()) -> list[Simple | str]:
@@ -57,13 +63,20 @@ def control_flow(line: str, depth: int = 0, given: Sequence[str] = ()) -> list[S
     the program it is for. What is only assigned is a program without words.
     """
     found: list[Simple | str] = []
-    for one in _read(line, "", given).flow if len(line) <= LONGEST_COMMAND else ():
+    for one in _tried(line, given).flow:
         texts = texts_run_by(one) if isinstance(one, Simple) and depth < DEEPEST_TEXT else []
         for text, *words in texts:
             found += ["(", *control_flow(text, depth + 1, words), ")"]
         if not texts:
             found.append(one)
     return found
+
+
+def _tried(line: str, given: Sequence[str]) -> _Reader:
+    try:
+        return _read(line if len(line) <= LONGEST_COMMAND else "", "", given)
+    except RecursionError:
+        return _Reader("")
 
 
 def _read(line: str, cwd: str, given: Sequence[str]) -> _Reader:
@@ -631,9 +644,7 @@ def letters(words: list[str]) -> str:
 
 def all_programs(command: str, depth: int = 0, given: Sequence[str] = ()) -> Iterator[Simple]:
     """Those of the line, and those of texts that shells and `eval` in it are given to run."""
-    for simple in (
-        parse(command, given=given) if depth <= DEEPEST_TEXT and len(command) <= LONGEST_COMMAND else ()
-    ):
+    for simple in programs(command, given) if depth <= DEEPEST_TEXT else ():
         yield simple
         for text, *words in texts_run_by(simple):
             yield from all_programs(text, depth + 1, words)

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from holdfast.base.command_line import DYNAMIC, LONGEST_COMMAND, Simple, parse
+from holdfast.base.command_line import DYNAMIC, programs
 from holdfast.base.durable import is_held
 from holdfast.base.errors import HoldfastError, IllegalTransitionError, InvalidInputError
 from holdfast.base.process import ProcessIdentity
@@ -198,7 +198,7 @@ def _changed(action: Action, given: dict[str, Any], cwd: str) -> list[tuple[str,
 def _operands(command: str, cwd: str) -> list[tuple[str, Reach]]:
     """Files and folders that a shell command removes, moves, makes or writes into, where it names them."""
     found: list[tuple[str, Reach]] = []
-    for simple in _programs(command):
+    for simple in programs(command):
         folder = os.path.join(cwd, simple.folder or "")
         found.extend((os.path.join(folder, name), "file") for name in simple.writes)
         program, *rest = simple.words or [""]
@@ -207,13 +207,6 @@ def _operands(command: str, cwd: str) -> list[tuple[str, Reach]]:
         if "--cached" not in rest and not _is_of_index(program, rest):
             found.extend((os.path.join(folder, name), reach) for name, reach in _done(program, rest, folder))
     return [(name, reach) for name, reach in found if DYNAMIC not in name]
-
-
-def _programs(command: str) -> list[Simple]:
-    try:
-        return parse(command) if len(command) <= LONGEST_COMMAND else []
-    except RecursionError:
-        return []
 
 
 def _is_of_index(program: str, words: list[str]) -> bool:

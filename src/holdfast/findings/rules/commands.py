@@ -256,7 +256,7 @@ class _Line:
         self._lists = [0]  # where the list began that a `&` would send off, for each level
         self._waiting = ("", 0, 0)  # the sign that ended parts whose exit code is lost if another follows
         self._put_in = (0, 0)  # the parts whose output the next one is given as words
-        for one in _flow_of(command):
+        for one in control_flow(command[:_SHELL_SCANNED]):
             if isinstance(one, str):
                 self._ended_by(one)
             else:
@@ -303,13 +303,6 @@ class _Line:
 
 
 _ENDS_LIST = (";", ";;", "\n")
-
-
-def _flow_of(command: str) -> list[Simple | str]:
-    try:
-        return control_flow(command[:_SHELL_SCANNED])
-    except RecursionError:
-        return []  # nobody writes tests that deep
 
 
 def _part_of(simple: Simple) -> _Part:
