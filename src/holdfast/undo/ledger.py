@@ -488,3 +488,26 @@ def _states(entry: LedgerEntry) -> list[FileState]:
 
 def _stored(entry: LedgerEntry) -> list[FileState]:
     return [state for state in _states(entry) if state.blob]
+
+
+def status_after(
+    transaction: Transaction, kind: str, undone: Sequence[LedgerEntry], *, is_followed: bool
+) -> Status:
+    """`is_followed`: whoever worked in it goes on in another one, and it is not in progress again."""
+    if kind == "rollback":
+        return "rolled-back"
+    undone_ids = {entry.id for entry in undone}
+    rollbacks = {one.id for one in transaction.entries if one.kind == "rollback"}
+    standing = rollbacks & transaction.standing.keys()
+    if standing.isdisjoint(undone_ids):
+        return transaction.status
+    if standing - undone_ids:
+        return "rolled-back"
+    if is_followed:
+        return "committed"
+    before: Status = "in-progress"
+    for entry in transaction.entries:
+        if entry.id in standing:
+            break
+        before = before if entry.status == "rolled-back" else entry.status
+    return before

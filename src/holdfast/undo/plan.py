@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from itertools import pairwise
 
-from holdfast.base.text import shown_path
+from holdfast.base.text import counted, shown_path
 from holdfast.undo.state import FileState, PathChange, same
 
 Merge = Callable[[FileState, FileState, FileState], FileState | None]
@@ -302,3 +302,25 @@ def _merged(before: FileState, after: FileState, now: FileState, merge: Merge) -
     if merged is None:
         return "it has since been changed in the same places"
     return (merged.changed(permissions=permissions),)
+
+
+# ── how it is told ────────────────────────────────────────────────────────────────────────────────
+
+
+def with_folders(files: Collection[str] | None, touched: Collection[str]) -> Collection[str]:
+    """All if none are named; else these, and the folders around them that came or went with them."""
+    if files is None:
+        return touched
+    around = (one for one in touched if one.endswith("/") and any(file.startswith(one) for file in files))
+    return {*files, *around}
+
+
+def way_around(others: int) -> str:
+    if not others:
+        return "`holdfast tx diff` shows what to take out by hand"
+    return f"add --partial to undo the other {counted(others, 'file')} and skip what cannot be undone"
+
+
+def told_reasons(reasons: Mapping[str, str], most: int = 3) -> str:
+    lines = [f"{shown_path(path)} ({reason})" for path, reason in list(reasons.items())[:most]]
+    return ", ".join(lines) + (f" and {len(reasons) - most} more" if len(reasons) > most else "")

@@ -41,7 +41,7 @@ from holdfast.project.trust import mark_part, refuse_links
 from holdfast.undo.git import run_git
 from holdfast.undo.ledger import Cache, CarriedTransaction, Transaction, to_document
 from holdfast.undo.objects import Repository
-from holdfast.undo.plan import Hunk, hunks_of, without_hunks
+from holdfast.undo.plan import Hunk, hunks_of, told_reasons, without_hunks
 from holdfast.undo.state import (
     WHOLE_TREE,
     LedgerEntry,
@@ -58,7 +58,6 @@ from holdfast.undo.work import (
     UndoOutcome,
     UndoWork,
     no_named_files,
-    told_reasons,
 )
 from holdfast.undo.worktree import Worktree, blob_id, checked_path
 

@@ -27,13 +27,14 @@ from holdfast.base.faults import fault_point
 from holdfast.base.ids import new_id
 from holdfast.base.process import ProcessIdentity, boot_mark, identify
 from holdfast.base.redact import redact
-from holdfast.base.text import counted, shown_path
+from holdfast.base.text import shown_path
 from holdfast.model.base import invalid
 from holdfast.model.git import encode_path
 from holdfast.project.formats import FORKED, origin_of
 from holdfast.undo.git import SHARED_FROM, TreeSurvey, UsersGit
-from holdfast.undo.ledger import FOLLOWED, Cache, Ledger, Transaction
+from holdfast.undo.ledger import FOLLOWED, Cache, Ledger, Transaction, status_after
 from holdfast.undo.objects import Repository, blob_id
+from holdfast.undo.plan import told_reasons, way_around, with_folders
 from holdfast.undo.restore import Restoring, rescue
 from holdfast.undo.state import (
     BORROWED,
@@ -668,7 +669,7 @@ class UndoWork:
     ) -> UndoOutcome:
         """Of all files, or of these; a dry run comes as far as it can without touching any."""
         touched = {change.path for one in entries for change in one.changes}
-        unasked = dict.fromkeys(touched.difference(_with_folders(files, touched)), _UNASKED)
+        unasked = dict.fromkeys(touched.difference(with_folders(files, touched)), _UNASKED)
         unsure = {c.path: one.doubt for one in entries if one.doubt and not doubtful for c in one.changes}
         unsure = {path: doubt for path, doubt in unsure.items() if path not in unasked}
         sure = {c.path for one in entries if doubtful or not one.doubt for c in one.changes}
@@ -677,7 +678,7 @@ class UndoWork:
                 f"cannot tell which session made this change: {told_reasons(unsure)}",
                 hint="review it with `holdfast tx show`; use --doubtful to undo it anyway",
             )
-        status = _status_after(
+        status = status_after(
             transaction, kind, entries, is_followed=self.successor(transaction.id) != transaction.id
         )
         restoring = Restoring.planned(
@@ -695,7 +696,7 @@ class UndoWork:
             blocking = {path: reason for path, reason in left.items() if path not in unsure} or left
             raise ConflictError(
                 f"cannot be undone without losing changes: {told_reasons(blocking)}",
-                hint=f"nothing was changed; {_way_around(len(told(step.path for step in restoring.steps)))}",
+                hint=f"nothing was changed; {way_around(len(told(step.path for step in restoring.steps)))}",
             )
         if entries and not (restoring.steps or left or any(one.id for one in entries)):
             raise IllegalTransitionError(
@@ -788,29 +789,6 @@ class UndoWork:
             self.state.put_note("collected", self._size)
 
 
-def _status_after(
-    transaction: Transaction, kind: str, undone: Sequence[LedgerEntry], *, is_followed: bool
-) -> Status:
-    """`is_followed`: whoever worked in it goes on in another one, and it is not in progress again."""
-    if kind == "rollback":
-        return "rolled-back"
-    undone_ids = {entry.id for entry in undone}
-    rollbacks = {one.id for one in transaction.entries if one.kind == "rollback"}
-    standing = rollbacks & transaction.standing.keys()
-    if standing.isdisjoint(undone_ids):
-        return transaction.status
-    if standing - undone_ids:
-        return "rolled-back"
-    if is_followed:
-        return "committed"
-    before: Status = "in-progress"
-    for entry in transaction.entries:
-        if entry.id in standing:
-            break
-        before = before if entry.status == "rolled-back" else entry.status
-    return before
-
-
 def _doing(name: str, closing: str | None, named_files: Mapping[str, NamedFiles]) -> str:
     """What a session other than the closing one does; empty where it named no file."""
     return named_files[name].description if name != closing and name in named_files else ""
@@ -876,25 +854,6 @@ def _without_others_folders(
     }
 
 
-def _with_folders(files: Collection[str] | None, touched: Collection[str]) -> Collection[str]:
-    """All if none are named; else these, and the folders around them that came or went with them."""
-    if files is None:
-        return touched
-    around = (one for one in touched if one.endswith("/") and any(file.startswith(one) for file in files))
-    return {*files, *around}
-
-
-def _way_around(others: int) -> str:
-    if not others:
-        return "`holdfast tx diff` shows what to take out by hand"
-    return f"add --partial to undo the other {counted(others, 'file')} and skip what cannot be undone"
-
-
 def _listed(names: Sequence[bytes], most: int = 5) -> str:
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(shown_path(encode_path(name)) for name in names[:most]) + more
-
-
-def told_reasons(reasons: Mapping[str, str], most: int = 3) -> str:
-    lines = [f"{shown_path(path)} ({reason})" for path, reason in list(reasons.items())[:most]]
-    return ", ".join(lines) + (f" and {len(reasons) - most} more" if len(reasons) > most else "")
