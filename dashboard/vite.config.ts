@@ -5,11 +5,11 @@ import react from "@vitejs/plugin-react";
 import { defineConfig } from "vitest/config";
 
 const BUILT = "../src/holdfast/server/static";
-/** Bytes below which compressing saves no packet. */
-const SMALL = 1_000;
+/** Bytes below which compressing saves next to nothing. */
+const SMALL = 500;
 
 const SHARED =
-  /vite\/preload-helper|rolldown\/runtime|node_modules\/(react|react-dom|scheduler|wouter|regexparam|mitt|use-sync-external-store|openapi-fetch|@tanstack\/(query-core|react-query))\/|src\/(api|live)\/(?!use-output)|src\/lib\/(format|part|paths|use-param|use-title)\.|src\/parts\/(bits|states|toasts|SessionUsage)\./;
+  /vite\/preload-helper|rolldown\/runtime|node_modules\/(react|react-dom|scheduler|wouter|regexparam|mitt|use-sync-external-store|@tanstack\/(query-core|react-query))\/|src\/(api|live)\/(?!use-output)|src\/lib\/(format|part|paths|use-param|use-title)\.|src\/parts\/(bits|states|toasts|SessionUsage)\./;
 
 /** Each file a second and third time, compressed, for the server to send as it is. */
 const compressed = {

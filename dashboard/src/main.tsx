@@ -8,8 +8,7 @@ import { keepFocus } from "./lib/keep-focus";
 import "./styles/base.css";
 import "./styles/controls.css";
 import "./styles/page.css";
-import "./styles/workflow.css";
-import "./styles/lists.css";
+import "./styles/overview.css";
 import "./styles/phone.css";
 
 const MOST_TRIES = 4;

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from random import Random
 from typing import Any
 from urllib.parse import quote
 
@@ -18,10 +19,15 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from e2e.browser import PATIENCE, ROOT, Complaints, Server, faults_by_axe
+from holdfast.model.entry import WorkflowCreated
 from holdfast.model.findings import Evidence
+from holdfast.model.task import Task, TaskDAG
+from holdfast.model.workflow import Issue, Workflow
 from holdfast.project.settings import load_settings
+from holdfast.store.sql import SqlStore
 from sample import PLAN, History, make_project
 from sample import _second_decision as second_decision
+from store.samples import NOON, new
 
 PICTURES = ROOT / ".cache" / "pictures"
 
@@ -208,28 +214,72 @@ def test_a_command_that_is_not_recorded_is_not_shown_as_an_empty_one(
 MOST_TRANSFERRED = 100_000
 
 
-def test_first_page_is_light_on_a_phone(sample: Sample, browser: Browser, complaints: Complaints) -> None:
-    """All that is transferred for it, headers and data too, by a browser that has been let in."""
+def transferred(server: Server, browser: Browser, complaints: Complaints, rows: int) -> float:
+    """All of the first page, headers and data too, by a browser that has been let in."""
     with browser.new_context(viewport={"width": 390, "height": 860}) as context:
         page = context.new_page()
         complaints.watch(page)
-        sample.server.let_in(page)
+        server.let_in(page)
         protocol = context.new_cdp_session(page)
         protocol.send("Network.enable")
         protocol.send("Network.clearBrowserCache")
-        begun: set[str] = set()  # what the page before it asked for may end only now
-        protocol.on("Network.requestWillBeSent", lambda told: begun.add(told["requestId"]))
-        ended: list[tuple[str, float]] = []
+        first: dict[str, str] = {}  # of each address: what is asked again is news that came meanwhile
+
+        def begun(told: dict[str, Any]) -> None:
+            first.setdefault(told["request"]["url"], told["requestId"])
+
+        protocol.on("Network.requestWillBeSent", begun)
+        ended: list[tuple[str, float]] = []  # also what the page before it had asked for
         protocol.on(
             "Network.loadingFinished",
             lambda told: ended.append((told["requestId"], told["encodedDataLength"])),
         )
-        page.goto(f"{sample.server.url}/")
-        shown(page, "workflows")
-        expect(page.locator(".workflows .row-progress")).to_have_count(2, timeout=PATIENCE)
-        sizes = [size for request, size in ended if request in begun]
+        page.goto(f"{server.url}/")
+        shown(page, "main")
+        expect(page.locator(".workflows .row-progress")).to_have_count(rows, timeout=PATIENCE)
+        expect(page.locator(".work-item").first).to_be_visible(timeout=PATIENCE)
+        sizes = [size for request, size in ended if request in first.values()]
         assert len(sizes) > 5
-        assert sum(sizes) < MOST_TRANSFERRED
+        return sum(sizes)
+
+
+def test_first_page_is_light_on_a_phone(sample: Sample, browser: Browser, complaints: Complaints) -> None:
+    assert transferred(sample.server, browser, complaints, rows=2) < MOST_TRANSFERRED
+
+
+def test_first_page_of_many_workflows_is_as_light(
+    served: Server, browser: Browser, complaints: Complaints
+) -> None:
+    """Each with a title, a folder and tasks of its own: what is alike is compressed to nothing."""
+    store = SqlStore(load_settings({"HOLDFAST_HOME": str(served.home)}, served.project).db)
+    chance = Random(1)
+    for number in range(300):
+        said = [" ".join(chance.choices(WORDS, k=4)) for _ in range(8)]
+        tasks = TaskDAG(
+            tasks=tuple(Task(id=one.replace(" ", "-"), description=one, run="true") for one in said[2:])
+        )
+        flow = Workflow(
+            id=f"wf_{chance.getrandbits(128):032x}",
+            issue=Issue(id=f"SHOP-{number}", title=said[0]),
+            worktree=f"/srv/{said[1].replace(' ', '/')}/{number}",
+            status=chance.choice(("paused", "failed", "pending", "completed")),
+            created_at=NOON,
+            updated_at=NOON,
+            pause_reason=said[1],
+        )
+        store.apply(
+            new(flow, WorkflowCreated(issue=flow.issue, worktree=flow.worktree, task_dag=tasks, runs=True))
+        )
+    store.close()
+    assert transferred(served, browser, complaints, rows=25) < MOST_TRANSFERRED
+
+
+WORDS = re.findall(
+    r"\w+",
+    """add mend write remove trace parse check rename split merge cache test ship guard retry queue render
+    parser login invoice router schema worker stream editor graph ledger report import export refund order
+    stock price label when because without between slowly early broken empty large foreign signed unused""",
+)
 
 
 ROUND_TRIP, BYTES_A_SECOND = 0.15, 1_600_000 / 8

@@ -96,6 +96,8 @@ def test_all_open_work_is_counted_and_of_each_state_some_is_told(served: Served,
     assert found["counts"] == {"waiting": 0, "failed": 1, "running": 0, "open": 120}
     assert found["is_cut"] is False
     assert [one["state"] for one in found["items"]] == ["failed"] + ["open"] * 100
+    few = served.get("/api/work?limit=8")
+    assert (few["counts"], few["items"]) == (found["counts"], found["items"][:9])
 
 
 def test_it_says_that_agents_worked_in_more_folders_than_are_looked_at(

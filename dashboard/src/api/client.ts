@@ -1,5 +1,5 @@
 /** The server's API, typed by its own document. */
-import createClient from "openapi-fetch";
+import type { Client } from "openapi-fetch";
 import { neutral, neutralAll } from "../lib/format";
 import type { ErrorDetail, paths } from "./schema";
 import { authorization } from "./token";
@@ -30,15 +30,49 @@ export class ApiError extends Error {
   }
 }
 
-export const api = createClient<paths>({
-  baseUrl: globalThis.location?.origin ?? "",
-  credentials: "omit", // cookies would be those of other programs on this host
-});
-api.use({
-  onRequest: ({ request }) => {
-    request.headers.set("Authorization", authorization());
-  },
-});
+interface Asked {
+  params?: { path?: Record<string, string>; query?: Record<string, unknown> };
+  body?: unknown;
+  signal?: AbortSignal;
+}
+
+/** As openapi-fetch does it, as far as this API needs it: the rest would be the larger part of the first page. */
+const asking =
+  (method: string) =>
+  async (path: string, { params, body, signal }: Asked = {}) => {
+    const place = path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(params?.path?.[name] ?? ""));
+    const query = new URLSearchParams();
+    for (const [name, value] of Object.entries(params?.query ?? {}))
+      for (const one of [value].flat()) if (one !== null && one !== undefined) query.append(name, `${one}`);
+    const response = await fetch(`${place}${query.size > 0 ? `?${query}` : ""}`, {
+      method,
+      signal: signal ?? null,
+      credentials: "omit", // cookies would be those of other programs on this host
+      headers: {
+        Authorization: authorization(),
+        ...(body === undefined ? {} : { "Content-Type": "application/json" }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    if (response.ok) return { data: text ? JSON.parse(text) : undefined, response };
+    return { error: parsed(text), response };
+  };
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text; // of somebody between the server and this page
+  }
+}
+
+export const api = {
+  GET: asking("GET"),
+  POST: asking("POST"),
+  PUT: asking("PUT"),
+  DELETE: asking("DELETE"),
+} as unknown as Pick<Client<paths>, "GET" | "POST" | "PUT" | "DELETE">;
 
 interface Answer<T> {
   data?: T;

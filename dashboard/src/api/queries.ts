@@ -8,7 +8,7 @@ import {
 import { answered, api, toShow } from "./client";
 import type { ContextEdits, Evidence, WorkflowStatus } from "./types";
 
-const PAGE = 50;
+const PAGE = 25;
 const SESSIONS = 25;
 
 export interface ListFilter {
@@ -18,6 +18,7 @@ export interface ListFilter {
 
 export const keys = {
   lists: ["workflows"] as const,
+  work: ["work"] as const,
   workflow: (id: string) => ["workflow", id] as const,
 };
 
@@ -223,12 +224,15 @@ export const diffOf = (before: string, after: string) =>
       toShow(api.GET("/api/snapshots/diff", { params: { query: { before, after } }, signal })),
   });
 
-export const openWork = queryOptions({
-  queryKey: ["work"],
-  queryFn: ({ signal }) => answered(api.GET("/api/work", { signal })),
-  staleTime: 5_000,
-  refetchInterval: 60_000,
-});
+/** At most so many of each state; all of it is counted. */
+export const openWork = (limit: number) =>
+  queryOptions({
+    queryKey: [...keys.work, limit],
+    queryFn: ({ signal }) => answered(api.GET("/api/work", { params: { query: { limit } }, signal })),
+    placeholderData: keepPreviousData,
+    staleTime: 5_000,
+    refetchInterval: 60_000,
+  });
 
 const NEWEST = 6;
 

@@ -6956,7 +6956,10 @@ export interface operations {
     };
     list_work: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Maximum number of items of each state */
+                limit?: number;
+            };
             header?: never;
             path?: never;
             cookie?: never;

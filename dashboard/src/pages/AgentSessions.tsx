@@ -9,6 +9,7 @@ import { Ago } from "../parts/bits";
 import { ContextView, CostLine } from "../parts/ContextView";
 import { SessionCost, SessionFullness } from "../parts/SessionUsage";
 import { Empty, Failed, Loading, Shown } from "../parts/states";
+import "../styles/details.css";
 
 export default function AgentSessions() {
   useTitle("Agent sessions");

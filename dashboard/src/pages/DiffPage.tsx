@@ -9,6 +9,7 @@ import { Section, Status, Wide } from "../parts/bits";
 import { Crumbs } from "../parts/Crumbs";
 import { Empty, Shown } from "../parts/states";
 import { DecisionItem, ErrorItem } from "./SnapshotPage";
+import "../styles/details.css";
 
 export default function DiffPage({ id, before, after }: { id: string; before: string; after: string }) {
   useTitle("Compare snapshots");

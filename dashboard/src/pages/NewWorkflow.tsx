@@ -6,6 +6,7 @@ import { keys, projects, serverSettings } from "../api/queries";
 import { useTitle } from "../lib/use-title";
 import { Faults } from "../parts/states";
 import { say } from "../parts/toasts";
+import "../styles/details.css";
 
 const EXAMPLE = `issue: {id: DEMO-1, title: Add a health endpoint}
 driver: shell

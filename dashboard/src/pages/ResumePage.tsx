@@ -15,6 +15,7 @@ import { Drift, driftFound } from "../parts/Drift";
 import { Loading, Shown } from "../parts/states";
 import { say } from "../parts/toasts";
 import { Undone } from "../parts/Undone";
+import "../styles/details.css";
 
 const ContextEditor = part(() => import("../parts/ContextEditor"));
 

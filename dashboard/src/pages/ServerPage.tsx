@@ -8,6 +8,7 @@ import { useTitle } from "../lib/use-title";
 import { Facts, Section, Wide } from "../parts/bits";
 import { Shown } from "../parts/states";
 import { complain } from "../parts/toasts";
+import "../styles/details.css";
 
 export default function ServerPage() {
   useTitle("Server");

@@ -15,6 +15,7 @@ import { EvidenceList } from "../parts/EvidenceList";
 import { Shown } from "../parts/states";
 import { TaskTable } from "../parts/TaskTable";
 import { complain, say } from "../parts/toasts";
+import "../styles/details.css";
 
 const MOST_FILES = 200;
 

@@ -17,6 +17,7 @@ import { Crumbs } from "../parts/Crumbs";
 import { FileChanges } from "../parts/FileChanges";
 import { LiveOutput } from "../parts/LiveOutput";
 import { Shown } from "../parts/states";
+import "../styles/details.css";
 
 export default function TaskPage({ id, taskId }: { id: string; taskId: string }) {
   const detail = useQuery(taskOf(id, taskId));

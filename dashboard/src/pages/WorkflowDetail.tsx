@@ -18,6 +18,7 @@ import { SessionTimeline } from "../parts/SessionTimeline";
 import { SnapshotList } from "../parts/SnapshotList";
 import { Failed, Loading, Shown } from "../parts/states";
 import { TaskTable } from "../parts/TaskTable";
+import "../styles/details.css";
 
 const TaskGraph = part(() => import("../graph/TaskGraph"));
 const UsagePlot = part(() => import("../parts/UsagePlot"));

@@ -1,7 +1,7 @@
 import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
 import { type KeyboardEvent, Suspense, useDeferredValue, useEffect, useRef, useState } from "react";
 import { Link, useLocation, useSearchParams } from "wouter";
-import { keys, type ListFilter, openWork, workflowPages } from "../api/queries";
+import { keys, type ListFilter, workflowPages } from "../api/queries";
 import type { TaskCounts, Workflow, WorkflowStatus } from "../api/types";
 import { folder, neutral, words } from "../lib/format";
 import { part } from "../lib/part";
@@ -106,7 +106,7 @@ function useLiveList(seq: number | undefined): void {
   useNews(
     following,
     (news, isGap) => {
-      if (news.length > 0 || isGap) void client.invalidateQueries({ queryKey: openWork.queryKey });
+      if (news.length > 0 || isGap) void client.invalidateQueries({ queryKey: keys.work });
     },
     2000,
   );

@@ -22,6 +22,8 @@ const STATES: readonly (readonly [State, string, string])[] = [
   ["open", "Open", "paused"],
 ];
 const AT_FIRST = 8;
+/** Of each state. */
+const AT_MOST = 100;
 
 export function Overview() {
   return (
@@ -33,40 +35,39 @@ export function Overview() {
 }
 
 function OpenWork() {
-  const { data, error, refetch } = useQuery(openWork);
+  const [isWhole, setWhole] = useState(false);
+  const { data, error, refetch, isPlaceholderData } = useQuery(openWork(isWhole ? AT_MOST : AT_FIRST));
   const [asked, setAsked] = useParam("state");
   const chosen = STATES.find(([state]) => state === asked)?.[0] ?? null;
-  const [isWhole, setWhole] = useState(false);
   // Who is not let in is told so once, by the list below.
   if (error instanceof ApiError && error.status === 401) return null;
   if (error && !data) return <Failed error={error} retry={() => void refetch()} />;
   if (!data) return <div className="overview-space" aria-hidden="true" />;
   const items = data.items.filter((item) => chosen === null || item.state === chosen);
   const shown = isWhole ? items : items.slice(0, AT_FIRST);
-  const total = STATES.reduce(
-    (sum, [state]) => sum + (chosen === null || chosen === state ? (data.counts[state] ?? 0) : 0),
-    0,
+  const counts = STATES.filter(([state]) => chosen === null || chosen === state).map(
+    ([state]) => data.counts[state] ?? 0,
   );
+  const total = sum(counts);
+  const most = sum(counts.map((number) => Math.min(number, AT_MOST)));
   return (
     <section aria-label="Open work">
       <h2 className="hidden">Open work</h2>
       <Counts work={data} chosen={chosen} onChoose={(state) => setAsked(state ?? "")} />
       {data.items.length === 0 && <p className="muted calm">Nothing is open, and nothing waits for you.</p>}
-      {items.length > 0 && (
+      {shown.length > 0 && (
         <ul className="work">
           {shown.map((item) => (
             <WorkRow key={item.id} item={item} />
           ))}
         </ul>
       )}
-      {items.length > AT_FIRST && (
+      {total > AT_FIRST && (
         <button type="button" className="small more" onClick={() => setWhole(!isWhole)}>
-          {isWhole
-            ? "Show fewer"
-            : `Show ${total > items.length ? "the newest" : "all"} ${count(items.length)}`}
+          {isWhole ? "Show fewer" : `Show ${total > most ? "the newest" : "all"} ${count(most)}`}
         </button>
       )}
-      {total > shown.length && (isWhole || items.length <= AT_FIRST) && (
+      {isWhole && !isPlaceholderData && total > shown.length && (
         <p className="muted aside">and {count(total - shown.length)} more in the list of workflows</p>
       )}
       {data.is_cut && (
@@ -78,6 +79,8 @@ function OpenWork() {
     </section>
   );
 }
+
+const sum = (numbers: readonly number[]) => numbers.reduce((before, number) => before + number, 0);
 
 function Counts({
   work,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Annotated, Literal
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from pydantic import AwareDatetime, Field
 
 from holdfast.base.text import clipped, counted, one_line
@@ -60,7 +60,10 @@ class WorkList(Value):
 
 
 @router.get("", responses=documented(422))
-def list_work(desk: AtDesk) -> WorkList:
+def list_work(
+    desk: AtDesk,
+    limit: Annotated[int, Query(ge=1, le=_MOST, description="Maximum number of items of each state")] = _MOST,
+) -> WorkList:
     """The unfinished work of all projects by what it needs: plans, and threads of agents' sessions."""
     _, newest = desk.store.event_range()
     flows = desk.store.workflows(statuses=_STATUSES, limit=_ALL)
@@ -75,7 +78,7 @@ def list_work(desk: AtDesk) -> WorkList:
         by_state[state].append(one)
     folders = folders_looked_at(desk.store)
     return WorkList(
-        items=tuple(_item(desk, state, one) for state in _ORDER for one in by_state[state][:_MOST]),
+        items=tuple(_item(desk, state, one) for state in _ORDER for one in by_state[state][:limit]),
         counts={state: len(found) for state, found in by_state.items()},
         is_cut=any(one.worktree not in folders and not desk.outline(one).has_tasks for one in flows),
         seq=newest,
