@@ -367,6 +367,13 @@ LEAKS: dict[str, str] = {
     "logins": 'l.simple_bind_s("cn=admin,dc=x,dc=org", "@P")¦ldap_bind($ds, "cn=admin,dc=x", "@P");¦smtp.PlainAuth("", "me@¬corp.org", "@P", "smtp.corp.net")¦ftp_login($conn, "deploy", "@P");¦client.username_pw_set("dev1", "@P")¦imap_open("{mail:993}INBOX", "bob", "@P")¦req.basic_auth("svc", Some("@P"))¦AuthTokens.basic("neo4j", "@P")¦redis.auth("@P")¦UsmUserData("usr", "@P", "@S7")¦WiFi.begin("HomeNet", "@P");¦new PasswordAuthentication("bob", "@P".toCharArray())',
     "CSV": 'user,password,email\nbob,@P,bob@¬x.org\nann,@P,a@¬x.org¦name;login;passwort;rolle\nBob;bob;@P;admin¦username\tpassword\nbob\t@P\n¦"name","url","username","password"\n"x","https://x.org","bob","@P"¦id,email,api_key,created\n1,a@¬b.c,@T,2024-01-01¦login_uri,login_username,login_password,login_totp\nhttps://a,bob,@P,¦User name,Access key ID,Secret access key\nbob,AKx,@B',
     "tables": "| user | password |\n|---|---|\n| bob | @P |¦| Service | User | Password |\n| --- | --- | --- |\n| db | app | `@P` |\n| mq | rabbit | @P |¦ id | username | password  \n----+----------+-----------\n  1 | bob      | @P¦x-1  | +----+------+\nx-1  | | id | password     |\nx-1  | +----+------+\nx-1  | |  1 | @P |¦USER      PASSWORD        ROLE\nbob       @P   admin¦       user      password\n0  reporting  @P¦┌────┬────┐\n│ user │ password │\n├────┼────┤\n│ bob │ @P │¦> select name, password from users;\nbob|@P",
+    "printed": '$ pass show a/b\n@P\nuser: x¦x-1  | $ kubectl get secret a -o jsonpath={.data.password} | base64 -d\nx-1  | @P¦$ gcloud secrets versions access latest --secret=x\n@T¦$ cat auth.txt\nbob\n@P¦  $ pwgen -s 20 1\n  @S7¦$ az keyvault secret show -n x --query value -o tsv\n"@T"¦$ php artisan key:generate --show\nbase64:@B¦$ wg genkey | tee privatekey\n@B',
+    "passphrases of words": "Recovery phrase (12 words): @w",
+    "more languages": "Parola: @P¦Parola este @S7¦Heslo: @P¦Salasana: @P¦Adgangskode: @P¦A senha é @S7¦Das Kennwort lautet @S7¦le mot de passe est @S7",
+    "dialogs": 'USER bob\n+OK\nPASS @S7¦a1 LOGIN bob "@P"¦/msg NickServ IDENTIFY @P¦127.0.0.1:6379> AUTH @P¦user bob on +@¬all allkeys >@S7¦ACL SETUSER bob on >@S7 ~*¦expect "assword:"\nsend "@S7\\r"¦CONNECT bob/@S7@¬ORCL¦334 UGFzc3dvcmQ6\n@E7',
+    "more commands": "schtasks /create /ru bob /rp @P¦reg add x /v DefaultPassword /t REG_SZ /d \"@P\" /f¦openssl passwd -6 '@P'¦wpa_passphrase Home '@P'¦printf '@P' | docker secret create x -¦rclone config create nas sftp user bob pass @S7¦certutil -f -p @P -importpfx a.pfx¦curl --proxy-user bob:'@P' x¦curl -u bob:\\\n@S7 x¦vault operator unseal @B¦netsh wlan show profile x key=clear\n    Key Content            : @P¦PRAGMA key = '@P';¦[mx.corp]:587 bob@¬x.org:@S7¦cloudflared service install `eyJ~hIjoi@120`",
+    "more code": 'btoa(\'bob:@P\')¦base64.b64encode(b"bob:@P")¦curl_setopt($c, CURLOPT_USERPWD, "bob:@P");¦new Client("sa", "@S7a")¦redis.Redis("h", 6379, 0, "@S7a")¦pyotp.TOTP("@b")¦KEY = bytes.fromhex("@J")¦UPDATE users SET password = crypt(\'@P\', gen_salt(\'bf\'))¦api_key: Optional[str] = "@T"¦os.environ.get(\'API_KEY\') or \'@T\'¦&lt;password&gt;@S7&lt;/password&gt;¦key: "@B"¦sip:bob:@S7@¬mq.corp:5060',
+    "hashes": 'pbkdf2_sha256$600000$@22$@B¦SCRAM-SHA-256$4096:@22==$@B:@B¦bob:1001:aad3b435b51404eeaad3b435b51404ee:@H:::¦"bob" "md5@H"¦grub.pbkdf2.sha512.10000.@J.@J',
     "net user": 'net user bob @P /add¦NET USER svc "@P" /ADD¦net user bob @P',
     "signs that nobody sees": 'pass\u200bword=@P¦p\u200ca\u200css\u2060word: @P¦password:\u00a0@P¦pass\\u200bword=@S7¦api\u00ad_key = "@T"¦pass&shy;word: @S7¦password:&nbsp;@S7¦`gh\u200b~p_@36`',
 }
@@ -892,6 +899,24 @@ password = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:db"
 PGPASSWORD="$DB_PASS2X" psql
 System.Web, Version=4.0.0.0, PublicKeyToken=b03f5f7f11d50a3a
 SMTP_PASS=\nSMTP_HOST=vault2.internal
+$ cat token_count.txt\n12345
+$ git rev-parse HEAD\n3f2b9c1d8e7f6a5b4c3d2e1f0a9b8c7d6e5f4a3b
+$ cat package.json | grep token\n"token-list2"
+$ echo $PATH2\n/usr/bin2:/bin2
+$ kubectl get secret\nNAME   TYPE\nx2     Opaque
+$ cat secret.yaml\nkind: Secret2
+"passphrase": "please enter your new passphrase"
+passphrase: "must not match the old one"
+PASS src/app2.test.js
+--- PASS: TestLogin2FA (0.00s)
+public key of user bob2 on host >file2.txt
+log in 2 the new client("x", "y2")
+open("Data2.txt", "My_File2.txt")
+Client("worker-2", "queue2")
+key: "d41d8cd98f00b204e9800998ecf8427e"
+my key is lost2 and the key is found
+dashboard /v 2 /rp 3 /p: 4
+send "exit2\r"
 """
 
 

@@ -223,7 +223,10 @@ def test_source_code_stays_as_it_is() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["contraseña", "Contraseña", "пароль", "Пароль", "密码", "口令", "パスワード", "비밀번호", "hasło"],
+    [
+        *("contraseña", "Contraseña", "пароль", "Пароль", "密码", "口令", "パスワード", "비밀번호", "hasło"),
+        *("Lösenord", "Jelszó", "Şifre", "كلمة المرور", "API-Schlüssel", "Пароль до сервера"),
+    ],
 )
 def test_names_in_other_scripts_have_secrets_too(name: str) -> None:
     text = f"{name}: x9Kq2Vb7Lm4T"
@@ -240,6 +243,9 @@ def test_names_in_other_scripts_have_secrets_too(name: str) -> None:
         "password=“@”",
         "api_key = «@»",
         "密码：@",
+        "密码是@",
+        "пароль от базы — @",
+        "hasło do bazy to @",
         "κωδικός: @",
         '"p\\u0061ssword": "@"',
         '"api\\u005fkey": "@"',

@@ -25,6 +25,7 @@ from itertools import chain
 
 from holdfast.base.secret_forms import (
     AUTH_LOGIN,
+    CUT_MARK,
     SECOND,
     before_hosts,
     below_headers,
@@ -32,10 +33,12 @@ from holdfast.base.secret_forms import (
     in_context,
     in_english,
     in_latin,
+    in_outputs,
     in_plain_signs,
     in_sight,
     inserted,
     is_second,
+    letters_beyond,
     on_command_lines,
     places_of_escapes,
     with_alias,
@@ -45,6 +48,7 @@ from holdfast.base.secret_values import (
     PATH,
     PLAIN_WORDS,
     every,
+    family_in_place,
     family_of,
     has_mix,
     is_login,
@@ -59,14 +63,12 @@ from holdfast.base.secret_values import (
 Span = tuple[int, int]
 Found = tuple[int, int, str]
 
-_CUT = "\x1a"
-"""Stands for `…` in the bytes: what our own briefings cut is shorter than its kind."""
+_CUT = bytes((CUT_MARK,))
 
 
 def redact(text: str) -> tuple[str, Counter[str]]:
     """The text without its secrets, and how many of each kind were taken out."""
-    bare, place = in_sight(text)
-    data = _as_bytes(bare)
+    data, place = _as_bytes(text)
     found: Counter[str] = Counter()
     pieces: list[str] = []
     done = 0
@@ -80,12 +82,17 @@ def redact(text: str) -> tuple[str, Counter[str]]:
     return ("".join((*pieces, text[done:])) if pieces else text), found
 
 
-def _as_bytes(text: str) -> bytes:
-    """One byte a character, so that a position in the one is a position in the other."""
+def _as_bytes(text: str) -> tuple[bytes, Callable[[int], int]]:
+    """One byte a character that can be seen, and where a place in it is in the text."""
     if text.isascii():
-        return text.encode()
-    plain = in_english(text.replace("…", _CUT))
-    return in_latin(plain, plain.encode("ascii", "replace"))
+        return text.encode(), lambda at: at
+    data = text.encode("ascii", "replace")
+    letters = letters_beyond(text, data)
+    bare, place = in_sight(text, letters)
+    plain = in_english(bare, letters)
+    if plain is not text:
+        data = plain.encode("ascii", "replace")
+    return in_latin(plain, data, letters), place
 
 
 def _secrets(data: bytes) -> Iterator[Found]:
@@ -107,6 +114,7 @@ def _secrets(data: bytes) -> Iterator[Found]:
     yield from in_calls(data, lowered)
     yield from on_command_lines(data, lowered)
     yield from inserted(data, lowered)
+    yield from in_outputs(data)
 
 
 _SUBSTITUTION = re.compile(rb"\$\(|\x60")
@@ -189,7 +197,7 @@ def _vendor_words(data: bytes) -> Iterator[Found]:
             if not found:
                 plain.add(word)
         start = shape.find(_LONG_WORD, end)
-    if _CUT.encode() in data or b"u2026" in data:
+    if _CUT in data or b"u2026" in data:
         yield from _cut_words(data)
 
 
@@ -304,7 +312,7 @@ def _cut_prefix() -> re.Pattern[bytes]:
 
 def _cut_words(data: bytes) -> Iterator[Found]:
     """What a cut left of a token: its prefix, at least four characters and `…`, which JSON may spell out."""
-    for mark in (_CUT.encode(), b"u2026"):
+    for mark in (_CUT, b"u2026"):
         for at in every(data, mark):
             word = data[max(0, at - 100) : at].rstrip(b"\\")
             end = max(0, at - 100) + len(word)
@@ -341,9 +349,13 @@ def _signs() -> tuple[re.Pattern[bytes], ...]:
     for number, (_, sign, before, secret) in enumerate(SIGN_RULES):
         choices.setdefault(sign, []).append(f"{before}(?P<r{number}>{secret})")
     return tuple(
-        re.compile(f"{re.escape(sign)}(?:{'|'.join(rules)})".encode()) for sign, rules in choices.items()
+        re.compile(f"{re.escape(sign)}{_BEFORE_RULES.get(sign, '')}(?:{'|'.join(rules)})".encode())
+        for sign, rules in choices.items()
     )
 
+
+_BEFORE_RULES = {"_": "(?:(?=[lpsS])|(?<=ec_|ps_|1r_|1a_|2r_|2a_|m2_|LE_|T[SL]_))"}
+"""What is quick to see of each of a sign's rules, where the sign is in every other word."""
 
 _KEY_NAME = rb"(?:(?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V[0-9])[- ]----"
 _KEY_BEGINS = re.compile(rb"----[- ]BEGIN " + _KEY_NAME)
@@ -425,10 +437,11 @@ def _is_plain_login(user: bytes | None, word: bytes | None, at_home: bool) -> bo
 _NAMES = (
     # Anchored at rare letters of the names, each with a literal to search for: what comes before is read
     # backwards where the rest fits.
-    r"k(?:ey|en(?<=token))",
-    r"p(?:ass(?:w(?:o?r)?[dt]|phrase|code)?|wd?|word|hrase|s(?:k|wd?))",
+    r"k(?:ey|en(?<=token)|ode(?<=adgangskode)|(?<=authtok)|ennwort)",
+    r"p(?:ass(?:w(?:o?r)?[dt]|ord|phrase|code)?|wd?|word|hrase|s(?:k|wd?)|arola|(?<=(?<![a-z])mdp)(?![a-z]))",
     r"cre(?:t(?<=secret)|d(?:s|entials?)?)",
     r"mnemonic",
+    r"h(?:eslo|a(?<=senha)|twoord(?<=wachtwoord))",
 )
 _GAP = r"(?:\s|\\{1,15}[nrt]){0,30}"
 _LINE_END = r"(?:\r?\n|\\{1,15}n)"
@@ -439,22 +452,24 @@ _BELOW = (
 _AFTER_NAME = (
     r"(?P<tail>[a-z0-9_.-]{0,24})"
     r"(?P<close>\\{0,15}[\"'\]\x60]{0,2})(?:\*{0,2}(?:"
-    r"(?:\sfor\s[a-z .'-]{1,30}?)?\s{1,3}(?:(?:was )?(?:changed|set|reset) to|is generated for [^\s:]{1,40}:|is|was|ist|to)(?P<colon>:?)\s"
-    r"|(?:\s{0,3}(?P<type>:{1,2}\s{0,2}[&']{0,2}(?:static\s)?[a-z_.]{1,30}(?:\s?\|\s?[a-z]{1,10})?|\[[0-9a-z_]{0,16}\])|\sas\s[a-z.]{1,20})\s{0,3}=(?!=)[ \t]{0,3}"
+    r"(?:\s(?:for|of|on|to|at|do|de|du|der|des|del|ot|[?a-z]{1,3}\?|\?[?a-z]{1,3})\s[a-z0-9 .'?-]{1,40}?|\sfrom\s[^\s:]{1,60}|(?:\s|\\n){1,2}d['?]ordine)?\s{1,3}"
+    r"(?:(?:has been |was |will be )?(?:changed|set|reset) to|is generated for [^\s:]{1,40}:|is|was|ist|to|este?|es|lautet|jest|\?)(?P<colon>:?)\s"
+    r"|(?:\s{0,3}(?P<type>:{1,2}\s{0,2}[&']{0,2}(?:static\s)?[a-z_.]{1,30}(?:\[[a-z_., ]{1,30}\])?(?:\s?\|\s?[a-z]{1,10})?|\[[0-9a-z_]{0,16}\])|\sas\s[a-z.]{1,20})\s{0,3}=(?!=)[ \t]{0,3}"
     # `fill("#password", …)` in the ways that drive a browser, and what an argument is without one.
+    r"|\)\s?(?:or|\|\||\?\?)\s{1,3}(?P<other>)(?=\\{0,15}[\"'])"
     r"|(?:\)\s?\.(?:fill|type|send_?keys|presssequentially)\(|,\s?(?:with:|default\s?=)\s?)(?P<filled>)(?=\\{0,15}[\"'])"
-    r"|(?:(?=[\s(\[#])(?:\sfor\s(?:user\s)?[^\s:=,(]{1,40}|\s[0-9]{1,2}(?=:)|\s?(?:\([a-z]{1,16}\)|\[[a-z]{1,16}\]|#[0-9]{1,3}|provided)(?=:\s)"
+    r"|(?:(?=[\s(\[#])(?:\s(?:for|of|do|ot|[?a-z]{1,3}\?|\?[?a-z]{1,3})\s(?:user\s)?[^\s:=,(]{1,40}|\sto\s[a-z ]{3,40}(?=:\s|:\\)|\s(?:from|d['?]ordine)(?:\s[^\s:]{1,40})?(?=:\s)|\s[0-9]{1,2}(?=:)|\s?(?:\([a-z0-9 ]{1,20}\)|\[[a-z]{1,16}\]|#[0-9]{1,3}|provided)(?=:\s)"
     r"|(?:\s[a-z:]{1,20}=\\{0,15}\"[^\"\\<>]{0,60}\\{0,15}\"){1,3}(?=>))|)"
-    r"\s{0,40}(?P<sep>=>|->|<-|[:?]=|\?:|\|\||\?\?|[!=]?==?|:|,|\(|>|\{(?=\\{0,15}\")|or(?=\s{1,3}\\{0,15}[\"']))"
-    r"(?:\s{0,3}(?:[a-z:]{0,30}(?:from|new|str|string|some)|\[\]byte)\((?=\\{0,15}[\"'\x60])|)\*{0,2}(?:"
+    r"\s{0,40}(?P<sep>=>|->|<-|::(?=\s)|[:?]=|\?:|\|\||\?\?|[!=]?==?|:|,|\(|>|\{(?=\\{0,15}\")|or(?=\s{1,3}\\{0,15}[\"']))"
+    r"(?:\s{0,3}(?:[a-z:]{0,30}(?:from|new|str|string|some|crypt|hash|md5|sha[0-9]{1,3}|encode|make)|\[\]byte)\((?=\\{0,15}[\"'\x60])|)\*{0,2}(?:"
     rf"(?P<below>{_BELOW})(?=[^\s\\]|\\{{1,15}}[\"'])|(?P<list>\s{{0,3}}\[{_GAP})(?=\\{{0,15}}[\"'])|\s{{0,3}}|\\{{1,15}}t)"
     r"(?:<(?:value|plaintext)>|<!\[cdata\[)?"
     rf"|:?</(?:key|name|t[dh]|dt|b|strong|label|code)>:?{_GAP}<(?:string|value|t?dd?|code|b|span|pre|kbd|input value=(?=\\{{0,15}}[\"']))>?(?P<xml>)"
     rf"|[ \t]{{0,2}}(?P<title>{_LINE_END}(?:[-=]{{3,40}}{_LINE_END}|{_LINE_END})?[ \t]{{0,8}})"
     r"|\s{0,30}(?P<cell>\|)\s{0,3}"
     rf"|\s{{0,3}}\{{(?:{_GAP}(?:type|description|sensitive)\s{{0,8}}=[^\n\\]{{1,60}}){{0,3}}{_GAP}default\s{{0,3}}=\s{{0,3}}"
-    r"|\s{1,3}(?:[05-9]\s|plaintext )?)"
-    r"(?P<open>[bfrun@]?\\{0,15}[\"'\x60]|(?=[^\s\"'\\,;(){}<>\[\]|\x60]{4}|[a-z]{3} )(?![0-9]{1,5}[,}\s]))(?=[^\s\"'\\,;(){}<>\[\]|\x60])"
+    r"|\s{1,3}(?:[05-9]\s|plaintext )?|(?<=openssl passwd)(?:\s-[a-z0-9]{1,8}){1,3}\s)"
+    r"(?P<open>[bfrun@$]?\\{0,15}[\"'\x60]|(?=[^\s\"'\\,;(){}<>\[\]|\x60]{4}|[a-z]{3} )(?![0-9]{1,5}[,}\s]))(?=[^\s\"'\\,;(){}<>\[\]|\x60])"
     r"|(?P<column>(?=[ *]{0,40}(?:[,;|\t\r\n]|\\{1,15}(?:[tnr]|u25)|$)|  | from )))"
 )
 _BARE = re.compile(rb"[^\s\"'\\,;(){}<>\[\]\x60\x1a]{1,400}")
@@ -507,7 +522,7 @@ def _value_of(data: bytes, match: re.Match[bytes]) -> Span | None:
     is_list = match["list"] or (match["below"] and match["below"].endswith(b"- "))
     if is_list and name[-1:] in (b"s", b"S") and name[-6:].lower() != b"tokens":
         name = name[:-1]
-    family = family_of(name) or _family_in_place(data, match, name)
+    family = family_of(name) or family_in_place(data, match, name)
     if not family:
         return None
     start, quoted = match.end(), bool(match["open"])
@@ -540,6 +555,7 @@ def _value_of(data: bytes, match: re.Match[bytes]) -> Span | None:
         or match["cell"]
         or match["xml"] is not None
         or match["filled"] is not None
+        or match["other"] is not None
     )
     prose = not has_sign and not _is_flag(data, match, name)
     is_cut = data[end : end + 1] == b"\x1a" and len(value) >= 4 and not prose
@@ -568,21 +584,6 @@ def _is_made_up(value: bytes) -> bool:
     return _MADE_UP.fullmatch(value) is not None
 
 
-def _family_in_place(data: bytes, match: re.Match[bytes], name: bytes) -> str:
-    """`?key=…` and `radius-server … key …`: a `key` that alone says nothing."""
-    if name.lower() not in (b"key", b"key-string"):
-        return ""
-    before = match.end("tail") - len(name)
-    if match["sep"] == b"=":
-        return "key" if data[before - 1 : before] in (b"?", b"&") else ""
-    line = data[max(0, before - 60) : before]
-    is_of_router = line.endswith((b" ", b"\n", b"")) and any(one in line for one in _ROUTERS)
-    return "password" if not match["sep"] and (is_of_router or name.lower() == b"key-string") else ""
-
-
-_ROUTERS = (b"radius", b"tacacs", b"isakmp")
-
-
 def _is_loose(value: bytes) -> bool:
     """No word of a list whose words sound like secrets."""
     is_word = _WORD_AND_NUMBER.fullmatch(value)
@@ -602,18 +603,20 @@ def _is_call(data: bytes, match: re.Match[bytes], name: bytes, end: int) -> bool
         return not (quoted and match["close"] and _is_loose(data[match.end() : end]))
     if sep in (b"||", b"??") and not quoted:
         return True
+    if sep == b":" and name == b"PASS" and data.endswith(b"--- ", 0, match.end("tail") - 4):
+        return True  # the name of a test of Go
     if match["cell"]:
         return not data.endswith((b"| ", b"| `", b"| **"), 0, match.end("tail") - len(name))
     if sep == b"(":
         is_taker = b"set" in name.lower() or _is_wrapped(data[match.end() : end], name)
         return not (quoted and is_taker)
     value = data[match.end() : end]
-    is_attribute = not quoted and _OPENS_ATTRIBUTE.match(data, end - 1) is not None
+    is_attribute = not quoted and _ATTRIBUTE.fullmatch(value) is not None
     is_template = is_attribute or (quoted and b"{" in value and b"}" in value)
     return is_template or (not quoted and data[end : end + 1] in (b"(", b"["))
 
 
-_OPENS_ATTRIBUTE = re.compile(rb"(?<!=)=(?:\\{0,15}[\"']|\{)")
+_ATTRIBUTE = re.compile(rb"[A-Za-z][A-Za-z:_-]{0,40}=")
 _ASKS = (b"get", b"fetch", b"read", b"find", b"load", b"has", b"is", b"check", b"test", b"parse")
 
 
@@ -647,7 +650,9 @@ def _is_flag(data: bytes, match: re.Match[bytes], name: bytes) -> bool:
     return (
         b"login " in line
         or b"machine " in line
-        or line.endswith((b"ENV ", b"ARG ", b"setenv ", b"set -x ", b"set -gx "))
+        or (name == b"PASS" and b"USER " in line)
+        or (b"rclone config " in line and name == b"pass")
+        or line.endswith((b"openssl ", b"ENV ", b"ARG ", b"setenv ", b"set -x ", b"set -gx "))
         or name.lower() in (b"requirepass", b"masterauth", b"bindpw")
     )
 

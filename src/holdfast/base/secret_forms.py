@@ -36,7 +36,10 @@ _READ_INPUT = frozenset((b"-S", b"--stdin", b"--password-stdin", b"--with-token"
 _OF_OPTION = rb"[ =:]?\\{0,15}[\"']?"
 _IN_COMMAND = rb"(?P<secret>[^\s\"'\\$<{-][^\s\"'\\]{3,200})"
 _ARGUMENT = re.compile(_OF_OPTION + _IN_COMMAND)
-_AFTER_USER = re.compile(_OF_OPTION + rb"[^\s:\"'\\]{1,64}:(?P<secret>[^\s\"'\\$<{][^\s\"'\\]{3,200})")
+_AFTER_USER = re.compile(
+    _OF_OPTION
+    + rb"[^\s:\"'\\]{1,64}:(?:\\{1,15}(?:\s|n)\s{0,30})?\\{0,15}[\"']?(?P<secret>[^\s\"'\\$<{][^\s\"'\\]{3,200})"
+)
 _AFTER_SHARE = re.compile(_OF_OPTION + rb"[^\s%\"'\\]{1,64}%(?P<secret>[^\s\"'\\$<{][^\s\"'\\]{3,200})")
 _AFTER_NAME_OF_USER = re.compile(
     rb"[a-zA-Z]{0,3}b[a-zA-Z]{0,2} [^\s\"'\\]{1,64} \\{0,15}[\"']?" + _IN_COMMAND
@@ -94,6 +97,11 @@ _OPTIONS: dict[bytes, tuple[tuple[re.Pattern[bytes], tuple[bytes, ...]], ...]] =
                 b"snowsql",
                 b"usermod",
                 b"winrs",
+                b"certutil",
+                b"influx",
+                b"steghide",
+                b"useradd",
+                b"isql",
             ),
         ),
     ),
@@ -116,7 +124,7 @@ _OPTIONS: dict[bytes, tuple[tuple[re.Pattern[bytes], tuple[bytes, ...]], ...]] =
     b"-X": ((_ARGUMENT, (b"snmp",)),),
     b"-N": ((_ARGUMENT, (b"ssh-keygen",)),),
     b"-n": ((_AFTER_NAME_OF_USER, (b"htpasswd",)), (_AFTER_USER, (b"transmission",))),
-    b"-t": ((_ARGUMENT, (b"doctl", b"codecov")),),
+    b"-t": ((_ARGUMENT, (b"doctl", b"codecov", b"influx")),),
     b"-w": ((_ARGUMENT, (b"ldap", b"kadmin", b"security add-")),),
     b"-P": ((_ARGUMENT, (b"zip", b"ipmitool", b"ssh-keygen", b"sqlcmd", b"bcp ", b"mosquitto")),),
     b"-U": ((_AFTER_SHARE, (b"smbclient", b"rpcclient", b"net ")), (_AFTER_USER, (b"curl",))),
@@ -131,48 +139,78 @@ _OPTIONS: dict[bytes, tuple[tuple[re.Pattern[bytes], tuple[bytes, ...]], ...]] =
     b"--encrypt": ((_ARGUMENT, (b"qpdf",)),),
 }
 """By option: what follows it, in lines that name one of these programs."""
-_COMMANDS = (
-    # Each by a literal that begins with a character that is rare: that is searched for faster.
-    (
-        b"fied ",
-        re.compile(
+_INTO_ASKING = re.compile(
+    rb"\|[^|\r\n\\]{0,60}?(?:sudo -S|passwd|-stdin|with-token|kinit|passphrase-fd|cryptsetup|secret put|secret create"
+    rb"|secrets (?:create|versions)|secret-tool store|pass insert)"
+)
+_PRINTED_INTO = re.compile(
+    rb"(?:echo |printf (?:\\{0,15}[\"']?%s(?:\\{1,15}n)?\\{0,15}[\"']? )?)(?:-[a-zA-Z]{1,3} )?\\{0,15}[\"']?(?:[a-z0-9_.-]{1,40}:)?"
+    + _IN_COMMAND
+    + rb"(?:\\{1,15}n)?\\{0,15}[\"']? ?$"
+)
+_SENT = rb"(?=[^\s\"\\]{0,60}[0-9])(?P<secret>[^\s\"'\\$<{]{8,80})\\{1,15}[rn]\\{0,15}\""
+_COMMANDS = tuple(
+    (re.compile(sign), tuple(map(re.compile, patterns)))
+    for sign, *patterns in (
+        # Each sign begins with one letter: the engine searches for that at the speed of memory.
+        (
+            rb"fied ",
             rb"(?i)(?<=identi)fied (?:with [a-z0-9_]{1,40} )?by (?:password )?"
-            rb"(?:\\{0,15}['\"](?=[^'\"\\\s]{4,200}\\{0,15}['\"])|(?=[^'\"\\\s;]{8,60}(?:;| using | default )))(?P<secret>[^'\"\\\s;]{4,200})"
+            rb"(?:\\{0,15}['\"](?=[^'\"\\\s]{4,200}\\{0,15}['\"])|(?=[^'\"\\\s;]{8,60}(?:;| using | default )))(?P<secret>[^'\"\\\s;]{4,200})",
         ),
-    ),
-    (  # `net user name … /add`
-        b"t user ",
-        re.compile(rb"(?i)(?<=ne)t user \\{0,15}[\"']?[^\s\"'/]{1,40} \\{0,15}[\"']?(?!/)" + _IN_COMMAND),
-    ),
-    (
-        b"gin ",
-        re.compile(
-            rb"(?i)(?:(?<=vault lo)|(?<=wandb lo)|(?<=cargo lo))gin (?:token=)?(?P<secret>[a-z0-9._-]{20,200})"
+        (  # `net user name … /add`, `user name on >…` of a list of Redis
+            rb"user [^ ]{1,60} ",
+            rb"(?i)(?:(?<=net )user \\{0,15}[\"']?[^\s\"'/]{1,40} \\{0,15}[\"']?(?!/)"
+            rb"|user [^\s\"']{1,60} on [^\r\n\\\"'>]{0,80}>(?!\S{1,60}\.[a-z]{2,4}(?![a-z0-9])))"
+            + _IN_COMMAND,
         ),
-    ),
-    (b"/p:", re.compile(rb"(?<=\s)/p:[\"']?" + _IN_COMMAND)),
-    (  # into a program that asks for a password
-        b"cho ",
-        re.compile(
-            rb"(?<=e)cho (?:-n )?\\{0,15}[\"']?(?:[a-z0-9_.-]{1,40}:)?"
-            + _IN_COMMAND
-            + rb"\\{0,15}[\"']? ?\|[^|\n]{0,60}?"
-            rb"(?:sudo -S|chpasswd|-stdin|with-token|kinit|passphrase-fd|cryptsetup|secret put|secret create|secrets (?:create|versions))"
+        (
+            rb"g(?:in (?<=login )|ma key)",
+            rb"(?i)(?:(?<=wandb lo)|(?<=cargo lo))gin (?:token=)?(?P<secret>[a-z0-9._-]{20,200})",
+            # `a1 LOGIN user "…"` of IMAP.
+            rb"(?i)(?:(?<=[0-9] lo)gin [^\s\"'\\]{1,64} \\{0,15}[\"']?|(?<=pra)gma key\s?=\s?\\{0,15}[\"'])"
+            + _IN_COMMAND,
         ),
-    ),
-    (  # a line of `.pgpass`: host, port, database, user
-        b"43",
-        re.compile(
-            rb"(?:(?<=:[0-9])|(?<=:[0-9]{2}))43[0-9]{1,2}:[A-Za-z_*][A-Za-z0-9_.*-]{0,63}:[A-Za-z_][A-Za-z0-9_.*-]{0,63}:(?P<secret>[^\s\"'\\]{4,200})"
+        (
+            rb"vault (?:login|unseal|operator) ",
+            rb"vault (?:login (?:token=)?|(?:operator )?unseal )\\{0,15}[\"']?(?P<secret>[A-Za-z0-9+/=._-]{20,200})",
         ),
-    ),
-    (b"SecureString ", re.compile(rb"SecureString (?:-String )?\\{0,15}[\"']" + _IN_COMMAND)),
-    (
-        b"munity",
-        re.compile(
-            rb"(?<=com)munity[ :=]{1,3}\\{0,15}[\"']?(?P<secret>(?![A-Za-z]?[a-z_]{0,30}[0-9]{0,4}(?![A-Za-z0-9!#%&*+_]))[A-Za-z0-9!#%&*+_]{8,64})(?![A-Za-z0-9:/.-])"
+        (
+            rb"/(?:p:|rp |v |user:)",
+            rb"(?<=\s)/(?:p:|rp )\\{0,15}[\"']?" + _IN_COMMAND,
+            rb"(?i)/v \\{0,15}[\"']?[a-z_]{0,30}(?:password|pwd|secret|token|apikey)[a-z_]{0,10}\\{0,15}[\"']?"
+            rb" /t [a-z_]{3,16} /d \\{0,15}[\"']?" + _IN_COMMAND,
         ),
-    ),
+        (
+            rb"w(?:pa_passphrase |d(?<=userpwd))",
+            rb"wpa_passphrase \S{1,60} \\{0,15}[\"']?" + _IN_COMMAND,
+            rb"(?i)wd\\{0,15}[\"']?\s?(?:=>|[,=:])?\s?\\{0,15}[\"'][^\s:\"'\\]{1,64}:" + _IN_COMMAND,
+        ),
+        (
+            rb"k(?:ey content|serv identify )",
+            rb"(?i)(?:key content\s{1,20}:\s|(?<=nic)kserv identify (?:\S{1,32} )?)" + _IN_COMMAND,
+        ),
+        (
+            rb"x(?:p_send |pect )",
+            rb"(?:xp_send |xpect [^\r\n]{1,80}assword[^\r\n]{0,20}(?:\s|\\{1,15}[nrt]){1,30}send )(?:-- )?\\{0,15}\""
+            + _SENT,
+        ),
+        (rb"> auth ", rb"> AUTH (?:[A-Za-z0-9_.-]{1,40} )?" + _IN_COMMAND),
+        (rb"\]:[2-5]", rb"\]:(?:25|465|587|2525)\s{1,8}[^\s:]{1,80}:" + _IN_COMMAND),
+        (  # the question of SMTP for a password, in base64, and the answer
+            rb"gfzc3dv",
+            rb"GFzc3dvcmQ6(?:\s|\\{1,15}[nrt]){1,30}(?:[a-z0-9-]{1,20} {1,2}\| )?(?P<secret>[A-Za-z0-9+/]{8,200}={0,2})",
+        ),
+        (  # a line of `.pgpass`: host, port, database, user
+            rb"43[0-9]{1,2}:",
+            rb"(?:(?<=:[0-9])|(?<=:[0-9]{2}))43[0-9]{1,2}:[A-Za-z_*][A-Za-z0-9_.*-]{0,63}:[A-Za-z_][A-Za-z0-9_.*-]{0,63}:(?P<secret>[^\s\"'\\]{4,200})",
+        ),
+        (rb"curestring ", rb"(?<=Se)cureString (?:-String )?\\{0,15}[\"']" + _IN_COMMAND),
+        (
+            rb"munity",
+            rb"(?<=com)munity[ :=]{1,3}\\{0,15}[\"']?(?P<secret>(?![A-Za-z]?[a-z_]{0,30}[0-9]{0,4}(?![A-Za-z0-9!#%&*+_]))[A-Za-z0-9!#%&*+_]{8,64})(?![A-Za-z0-9:/.-])",
+        ),
+    )
 )
 _PRINTED = re.compile(
     rb"printf (?:\\{0,15}[\"']?%s(?:\\{1,15}n)?\\{0,15}[\"']? )?\\{0,15}[\"']?(?:[a-z0-9_.-]{1,40}:)?"
@@ -209,7 +247,7 @@ _LOGIN_OF_DOMAIN = re.compile(
     rb"(?:^|(?<= )|[\"'=(]|\\n)[A-Za-z0-9._-]{1,40}/[A-Za-z0-9._$-]{1,40}:(?P<secret>[^\s\"'\\<>\x60/@${][^\s\"'\\<>\x60/@]{3,80})$"
 )
 _LOGIN_OF_ORACLE = re.compile(
-    rb"(?:(?:oracle:(?:thin|oci8?):)|(?:sqlplus|(?:imp|exp)(?:dp)?|sqlldr|rman|userid)(?: -[a-z]{1,2})?[ =]\\{0,15}[\"']?)"
+    rb"(?:(?:oracle:(?:thin|oci8?):)|(?:sqlplus|conn(?:ect)?|(?:imp|exp)(?:dp)?|sqlldr|rman|userid)(?: -[a-z]{1,2})?[ =]\\{0,15}[\"']?)"
     rb"[A-Za-z][A-Za-z0-9_]{0,40}/\\{0,15}\"?(?P<secret>[^\s\"'\\<>\x60/@${][^\s\"'\\<>\x60/@]{3,60})\\{0,15}\"?$",
     re.IGNORECASE,
 )
@@ -229,7 +267,8 @@ def before_hosts(data: bytes) -> Iterator[Found]:
     at = data.find(b"@")
     while at >= 0:
         before = data[max(0, at - 160) : at]
-        match = _BEFORE_HOST.search(before) if data.startswith(b"tcp(", at + 1) else None
+        is_told = data.startswith(b"tcp(", at + 1) or b"sip:" in before or b"sips:" in before
+        match = _BEFORE_HOST.search(before) if is_told else None
         if b"/" in before and not data.startswith(b"sha", at + 1):
             match = _of_domain(before) or match
         if match and _is_argument(match["secret"]):
@@ -272,23 +311,30 @@ def on_command_lines(data: bytes, lowered: bytes) -> Iterator[Found]:
             yield (*found, "command-password")
         elif option[0] in _READ_INPUT:
             yield from _before(data, option.start(), _PRINTED)
-    for sign, pattern in _COMMANDS:
-        for at in every(lowered if sign.islower() else data, sign):
-            yield from _argument_of(pattern.match(data, at))
+    for sign, patterns in _COMMANDS:
+        for place in sign.finditer(lowered):
+            for match in [pattern.match(data, place.start()) for pattern in patterns]:
+                yield from _argument_of(match)
+            if place[0] == b"/user:":
+                yield from _of_share(data, place.start())
+    yield from _of_input(data, lowered)
+
+
+def _of_input(data: bytes, lowered: bytes) -> Iterator[Found]:
     for place in _BEGUN.finditer(lowered):
         yield from _argument_of(_BEGUN_WITH_B.match(data, place.start()))
-    yield from _of_input_and_shares(data)
-
-
-def _of_input_and_shares(data: bytes) -> Iterator[Found]:
-    """`sudo -S <<< …`, `net use … /user:…`."""
+    for pipe in _INTO_ASKING.finditer(data):
+        yield from _before(data, pipe.start(), _PRINTED_INTO)
     for at in every(data, b"<<<"):
         if _asks(data, at):
             yield from _argument_of(_HERE_STRING.match(data, at))
-    for at in every(data, b"/user:"):
-        yield from _before(data, at, _SHARED)
-        if b"net us" in data[max(0, at - 120) : at]:
-            yield from _argument_of(_AFTER_USER_OF_SHARE.match(data, at))
+
+
+def _of_share(data: bytes, at: int) -> Iterator[Found]:
+    """`net use … /user:…`."""
+    yield from _before(data, at, _SHARED)
+    if b"net us" in data[max(0, at - 120) : at]:
+        yield from _argument_of(_AFTER_USER_OF_SHARE.match(data, at))
 
 
 def _argument_of(match: re.Match[bytes] | None) -> Iterator[Found]:
@@ -329,6 +375,37 @@ def _is_argument(value: bytes) -> bool:
     )
 
 
+# What a command that prints a secret has printed: a word alone on the next line.
+
+_PRINTS = re.compile(
+    rb"\$ (?:sudo )?(?:[^\r\n\\]{1,200}[|;&] ?)?(?:pass show |gopass |lpass show |bw get |op (?:read|item get) |security find-|secret-tool lookup "
+    rb"|gcloud (?:secrets|auth print)|aws (?:ssm get|secretsmanager get|ecr get)|az (?:keyvault secret show|account get)"
+    rb"|vault (?:kv get|read|print)|kubectl (?:-n \S{1,60} )?(?:get secret|create token)|pwgen|apg|makepasswd|openssl rand|wg gen"
+    rb"|php artisan key:generate|(?:rails|rake|npx auth) secret|doppler secrets get|heroku config:get|gh auth token"
+    rb"|terraform output -raw|docker swarm join-token|read -s"
+    rb"|(?:cat|less|head|tail|echo|printenv) [^\r\n\\|]{0,80}(?i:passw|secret|token|auth|cred|key|pw|pass))[^\r\n\\]{0,200}"
+)
+_ALONE = re.compile(
+    rb"(?:\r?\n|\\{1,15}(?:r\\{1,15})?n)(?:[a-z0-9-]{1,24} {1,2}\| )?(?:[ \t>+]|\\{1,15}t){0,12}\\{0,15}[\"']?(?:base64:)?"
+    rb"(?P<secret>[^\s\"'\\]{1,200})\\{0,15}[\"']?(?=\r?\n|\\{1,15}[rn]|\"|$)"
+)
+
+
+def in_outputs(data: bytes) -> Iterator[Found]:
+    """Of two lines, since a user's name may stand before his password."""
+    for prompt in every(data, b"$ "):
+        command = _PRINTS.match(data, prompt)
+        line = _ALONE.match(data, command.end()) if command else None
+        if line and not _is_output(line["secret"]):
+            line = _ALONE.match(data, line.end())
+        if line and _is_output(line["secret"]):
+            yield (*line.span("secret"), "command-output")
+
+
+def _is_output(value: bytes) -> bool:
+    return is_second(value) and len(value) >= 8 and is_random(value, 8) and b"=" not in value[:-2]
+
+
 # ── arguments of calls ────────────────────────────────────────────────────────────────────────────
 
 _SECOND_OF_TWO = (
@@ -342,22 +419,26 @@ AUTH_LOGIN = re.compile(
 )
 _CALL = re.compile(
     # The ends of the names below, all as long: so the engine reads them backwards in one step.
-    rb"\((?<=(?:nect|tion|ogin|ogon|g_in|g_on|n_in|gnin|user|auth|cate|asic|bind|nd_s|[\s\\]pdo|sqli|lize|ials|tial|word|open"
-    rb"|tart|egin|ddap|_set|iver|dial|data)\()"
+    rb"\((?<=(?:nect|tion|ogin|ogon|g_in|g_on|n_in|gnin|user|auth|cate|asic|bind|nd_s|[\s\\]pdo|sqli|lize|ials|tial|word|open|btoa|code|ient|edis|base|\sftp|rypt|eriv|hmac|spec|totp|mhex|rcmp"
+    rb"|tart|egin|ddap|_set|iver|dial|data)\()(?=[^()]{0,90}[\"'\x60])"
 )
 _LOGS_IN = re.compile(
     rb"(?:log_?[io]n|sign_?in|log_?in_?user|auth|authenticat(?:e|ion)|(?:auth|credentials?|tokens|feature)[.:]{1,2}basic|bind(?:_s)?|credentials?"
     rb"|pw_set|(?:create|add)_?user|usmuserdata|ssh2_auth_password|getconnection|(?:imap_|imaps?\.|s?ftps?[.:]{1,2})open)$"
 )
 _CONNECTS = re.compile(
-    rb"(?:connect(?:ion)?|pdo|mysqli|sequelize|driver|dial|wifi(?:multi)?\.(?:begin|addap)|(?:smtp|ssh|sftp|scp|imap|pop3?)[.:]{1,2}start)$"
+    rb"(?:connect(?:ion)?|client|database|(?<=[\s=])ftp|pdo|mysqli|sequelize|driver|dial|wifi(?:multi)?\.(?:begin|addap)|(?:smtp|ssh|sftp|scp|imap|pop3?)[.:]{1,2}start)$"
 )
+_CONNECTS_THIRD = re.compile(rb"(?:redis|open)$")
+_ENCRYPTS = re.compile(rb"(?:aes\.(?:en|de)crypt|cipheriv|createhmac|hash_hmac)$")
+_TAKES_KEY = re.compile(rb"(?:secretkeyspec|totp|(?:key|secret|seed)\s?=\s?bytes\.fromhex)$")
+_ENCODES_LOGIN = re.compile(rb"(?:btoa|b(?:ase)?64_?encode)$")
 _TAKES_ONE = re.compile(rb"(?:redis|client|conn|r|rdb|jedis|db)(?:\.|->)auth$|communitydata$")
 _MOST_ARGUMENTS = 7
 _GAP = rb"(?:\s|\\{1,15}[nrt]){0,30}"
 _ONE = re.compile(
     _GAP
-    + rb"(?:(?P<name>[A-Za-z_]{1,24}\s?[=:]\s?)?(?:[A-Za-z:.]{0,24}\()?[bfru@$]?\\{0,15}[\"'\x60](?P<secret>[^\"'\x60\\\r\n]{0,200})\\{0,15}[\"'\x60]\)?(?:\.[A-Za-z_]{1,20}\(\))?"
+    + rb"(?:(?P<name>[A-Za-z_]{1,24}\s?[=:]\s?)?(?:[A-Za-z:.]{0,24}\()?[bfru@$]?\\{0,15}[\"'\x60](?P<secret>(?:[^\"'\x60\\\r\n]|\\{1,15}[A-Za-z0-9]){0,200})\\{0,15}[\"'\x60]\)?(?:\.[A-Za-z_]{1,20}\(\))?"
     rb"|[^,\"'\x60()\r\n\\]{0,80}(?:\([^()\"'\r\n]{0,60}\))?)" + _GAP + rb"(?P<next>[,)])"
 )
 
@@ -369,8 +450,17 @@ def in_calls(data: bytes, lowered: bytes) -> Iterator[Found]:
         if _LOGS_IN.search(before):
             alone = _TAKES_ONE.search(before) is not None
             yield from _among_arguments(data, call.end(), 0 if alone else 1, is_second)
-        elif _CONNECTS.search(before) or _TAKES_ONE.search(before):
+        elif _TAKES_KEY.search(before):
+            yield from _among_arguments(data, call.end(), 0, _is_made_key)
+        elif _CONNECTS.search(before) or _ENCRYPTS.search(before) or _TAKES_ONE.search(before):
             yield from _among_arguments(data, call.end(), b"data" not in before[-4:], _is_made_password)
+        elif _CONNECTS_THIRD.search(before):
+            yield from _among_arguments(data, call.end(), 2, _is_made_password)
+        elif _ENCODES_LOGIN.search(before):
+            yield from _argument_of(_LOGIN_TO_ENCODE.match(data, call.end()))
+
+
+_LOGIN_TO_ENCODE = re.compile(rb"[bfru]?\\{0,15}[\"'\x60][^\s:\"'\\]{1,64}:" + _IN_COMMAND)
 
 
 def _among_arguments(data: bytes, at: int, first: int, is_secret: Callable[[bytes], bool]) -> Iterator[Found]:
@@ -411,6 +501,10 @@ def _is_made_password(value: bytes) -> bool:
     )
 
 
+def _is_made_key(value: bytes) -> bool:
+    return is_random(value, 16) and not is_placeholder(value)
+
+
 _DIGIT = re.compile(rb"[0-9]")
 _SIGN = re.compile(rb"[!#$%^&*?@+~]")
 
@@ -423,10 +517,12 @@ _NEW_LINE = re.compile(rb"\r?\n|\\{1,15}(?:r\\{1,15})?n")
 _LONGEST_ROW = 600
 _MOST_ROWS = 2_000
 _ENDS_CELL = re.compile(
-    rb"[\"'\x60* ]{0,40}(?:[,;|\t\r\n]|\\{1,15}(?:[tnr]|u25)|\\{0,15}\"(?:[,;\s\\]|$)|$)|  |[a-z, _]{0,80} from ",
-    re.IGNORECASE,
+    rb"[\"'\x60*]{0,2} {0,40}(?:[,;|\t\r\n]|\\{1,15}(?:[tnr]|u25)|\\{0,15}\"(?:[,;\s\\]|$)|$)|  | (?:from|FROM) "
 )
-_HEADER = re.compile(rb"[A-Za-z?#][A-Za-z0-9 ?_.#/-]{0,40}|")
+_REST_OF_HEADER = re.compile(
+    rb"(?:[A-Za-z0-9 ,;|\t_.#/\"'\x60*?-]|\\{1,15}(?:t|u25[0-9a-f]{2}|\")){0,600}", re.ASCII
+)
+_HEADER = re.compile(rb"[A-Za-z?][A-Za-z0-9 ?_.#/-]{0,40}|#|")
 _RULE = re.compile(rb"[-=]{3}|\?{4}|(?:\\{1,15}u25..){3}|^\s*$")
 _QUERY = re.compile(rb"(?i)select ([a-z_., ]{3,200}?) from ")
 _BETWEEN_CELLS = tuple(
@@ -438,30 +534,33 @@ _FRAME = b" \t\"'\x60*\\>"
 
 def below_headers(data: bytes, at: int) -> tuple[list[Found], int]:
     """What stands in the columns that the line around `at` names, and how far this was read."""
-    if not _ENDS_CELL.match(data, at):
-        return [], at
-    start, end = _line_around(data, at)
+    rest = _REST_OF_HEADER.match(data, at)
+    end = rest.end() if rest else at
     first = _NEW_LINE.match(data, end)
-    if first is None:
+    if first is None or not _ENDS_CELL.match(data, at):
         return [], end
+    start = _start_of_line(data, at)
     start, _ = _inside_string(data, start, end, first)
     query = _QUERY.search(data, start, end)
     for sign in _BETWEEN_CELLS[1:2] if query else _BETWEEN_CELLS:
+        if not query and not sign.search(data, start, end):
+            continue
         cells = _cells(data, *query.span(1), _BETWEEN_CELLS[3]) if query else _cells(data, start, end, sign)
         names = [data[one:other] for one, other in cells]
-        columns = {at: name for at, name in enumerate(names) if family_of(name) and name.lower() != b"key"}
         is_code = names[-1:] == [b""] and sign is _BETWEEN_CELLS[3]  # `user, password,` of a list
-        if columns and len(names) > 1 and not is_code and all(map(_HEADER.fullmatch, names[1:])):
+        if len(names) < 2 or is_code or not all(map(_HEADER.fullmatch, names[1:])):
+            continue
+        columns = {at: name for at, name in enumerate(names) if family_of(name) and name.lower() != b"key"}
+        if columns:
             return _in_columns(data, first, sign, columns, len(names))
     return [], end
 
 
-def _line_around(data: bytes, at: int) -> Span:
+def _start_of_line(data: bytes, at: int) -> int:
     low = max(0, at - _LONGEST_ROW)
     start = max(data.rfind(b"\n", low, at) + 1, low)
     escaped = data.rfind(b"\\n", start, at)
-    end = _NEW_LINE.search(data, at, at + _LONGEST_ROW)
-    return escaped + 2 if escaped >= 0 else start, end.start() if end else min(at + _LONGEST_ROW, len(data))
+    return escaped + 2 if escaped >= 0 else start
 
 
 def _inside_string(data: bytes, start: int, end: int, new_line: re.Match[bytes]) -> Span:
@@ -527,7 +626,12 @@ _WORD_AND_DIGITS = re.compile(rb"[A-Za-z]{3,}[0-9]{2,}")
 
 def _is_cell(value: bytes, name: bytes) -> bool:
     family = family_of(name)
-    if not looks_secret(value, family, True, False, name) or is_slug(value) or _HOST_OR_NAME.fullmatch(value):
+    if (
+        b" " in value
+        or not looks_secret(value, family, True, False, name)
+        or is_slug(value)
+        or _HOST_OR_NAME.fullmatch(value)
+    ):
         return False
     if family == "password":
         return bool(_DIGIT.search(value) or _SIGN.search(value))
@@ -541,76 +645,96 @@ def _is_cell(value: bytes, name: bytes) -> bool:
 
 _ENGLISH: dict[str, tuple[tuple[str, str], ...]] = {
     "р": (("пароль", "passwd"), ("Пароль", "passwd")),
-    "密": (("密码", "pw"), ("密碼", "pw"), ("密钥", "pw")),
-    "令": (("口令", "pw"), ("令牌", "pw")),
-    "パ": (("パスワード", "__pwd"),),
-    "번": (("비밀번호", "_pwd"),),
+    "密": (("密码是", "pw:"), ("密碼是", "pw:"), ("密码", "pw"), ("密碼", "pw"), ("密钥", "pw")),
+    "令": (("口令是", "pw:"), ("口令", "pw"), ("令牌", "pw")),
+    "パ": (("パスワードは", "__pwd:"), ("パスワード", "__pwd")),
+    "번": (("비밀번호는", "_pwd:"), ("비밀번호", "_pwd")),
+    "ö": (("lösenord", "password"), ("Lösenord", "password")),
+    "ó": (("jelszó", "passwd"), ("Jelszó", "passwd")),
+    "ş": (("şifre", "__pwd"),),
+    "Ş": (("Şifre", "__pwd"),),
+    "ü": (("Schlüssel", "secretkey"), ("schlüssel", "secretkey")),
+    "ك": (("كلمة المرور", "___password"), ("كلمة السر", "_password")),
+    "т": (("токен", "token"), ("Токен", "token")),
     "ñ": (("contraseña", "__password"), ("Contraseña", "__password")),
     "ł": (("hasło", "__pwd"), ("Hasło", "__pwd")),
     "ό": (("κωδικός", "_passwd"), ("Κωδικός", "_passwd")),
     "ס": (("סיסמה", "__pwd"),),
     "ẩ": (("mật khẩu", "password"), ("Mật khẩu", "password")),
 }
-"""By a letter of theirs that is looked for first, fast where its low byte is no letter: the name, and one that is known."""
+"""By a letter of theirs: the name, and one that is known."""
 
 
 _INVISIBLE = re.compile(f"[{INVISIBLE}]")
 
 
-def in_sight(text: str) -> tuple[str, Callable[[int], int]]:
+def letters_beyond(text: str, data: bytes) -> frozenset[str]:
+    """Which letters it has that are not ASCII: in `data` they are `?`."""
+    return frozenset(text[match.start()] for match in re.finditer(rb"\?", data))
+
+
+def in_sight(text: str, letters: frozenset[str]) -> tuple[str, Callable[[int], int]]:
     """The text without what nobody sees, and where a place of it was before."""
-    if text.isascii() or not any(sign in text for sign in INVISIBLE):
+    if letters.isdisjoint(INVISIBLE):
         return text, lambda at: at
     places = [match.start() - number for number, match in enumerate(_INVISIBLE.finditer(text))]
     return _INVISIBLE.sub("", text), lambda at: at + bisect_right(places, at)
 
 
-def in_english(text: str) -> str:
+def in_english(text: str, letters: frozenset[str]) -> str:
     """With the names that are not ASCII."""
-    for letter, names in _ENGLISH.items():
-        if letter in text:
-            for name, known in names:
-                text = text.replace(name, known)
+    for letter in _ENGLISH.keys() & letters:
+        for name, known in _ENGLISH[letter]:
+            text = text.replace(name, known)
     return text
 
 
-def in_latin(text: str, data: bytes) -> bytes:
-    """With the usual signs in place of those like them that stand beside a letter: in `data`, what is not ASCII is `?`."""
-    places = [match.start() for match in _BESIDE_LETTER.finditer(data)]
-    alike = [(at, ALIKE[text[at]]) for at in places if text[at] in ALIKE]
-    if not alike:
+def in_latin(text: str, data: bytes, letters: frozenset[str]) -> bytes:
+    """With the usual signs in place of those like them that stand beside a letter; of a cut text, `_CUT`."""
+    if letters.isdisjoint(ALIKE) and _CUT not in letters:
         return data
     changed = bytearray(data)
-    for at, letter in alike:
-        changed[at] = letter
+    places = () if letters.isdisjoint(ALIKE) else _BESIDE_LETTER.finditer(data)
+    for at in [match.start() for match in places]:
+        changed[at] = ALIKE.get(text[at], changed[at])
+    at = text.find(_CUT) if _CUT in letters else -1
+    while at >= 0:
+        changed[at] = CUT_MARK
+        at = text.find(_CUT, at + 1)
     return bytes(changed)
+
+
+_CUT = "…"
+CUT_MARK = 26
+"""Stands for `…` in the bytes: what our own briefings cut is shorter than its kind."""
 
 
 _BESIDE_LETTER = re.compile(rb"\?(?:(?<=[A-Za-z0-9_? ]\?)|(?=[A-Za-z0-9_? ]))")
 
 
-_FOREIGN = re.compile(rb"(?i)kennwort|wachtwoord|(?<![a-z])(?:senha|mdp|clave)(?![a-z])|contrase(?:na|nha)")
+_FOREIGN = re.compile(
+    rb"(?i)kennwort|wachtwoord|salasana|(?<![a-z])(?:senha|mdp|clave)(?![a-z])|contrase(?:na|nha)"
+)
 _ESCAPED = re.compile(
-    rb"(?i)%(?P<percent>22|27|3a|3d|20)|&(?P<entity>quot|apos|#34|#39|#x27|#x22);"
-    rb"|\\{1,15}(?:u00|x)(?P<code>22|27|3a|3d)|(?:\x1b|\\{1,15}(?:u001b|x1b|033))\[[0-9;]{0,12}m"
+    rb"(?i)%(?P<percent>22|27|3a|3d|20)|&(?P<entity>quot|apos|#34|#39|#x27|#x22|lt|gt);"
+    rb"|\\{1,15}(?:u00|x)(?P<code>22|27|3a|3d)"
 )
 _TELLS = (
     # Each is searched for by letters that rarely stand next to each other.
     *(
         rb"%(?:22|3[ad]|6[1-9a-f]|7[0-9a])",
-        rb"&(?:quot|apos|#|nbsp|shy|zw)",
-        rb"u00(?:2[27]|3[ad]|1b|[4-7]|a[0d])",
-        rb"u20(?:0[b-f]|6[0-4])",
-        rb"feff(?<=ufeff)",
+        rb"&(?:quot|apos|#|nbsp|shy|zw|lt)",
+        rb"u(?:00(?:2[27]|3[ad]|1b|[4-7]|a[0d])|20(?:0[b-f]|6[0-4])|feff)",
     ),
     *(
-        rb"wo(?:rt(?<=kennwort)|ord(?<=wachtwoord))",
-        rb"dp(?<=(?<![a-z])mdp)(?![a-z])",
+        rb"lasana(?<=salasana)",
         rb"contrasen",
     ),
 )
 _SIGNS = {
     **dict.fromkeys((b"22", b"quot", b"#34", b"#x22"), b'"'),
+    b"lt": b"<",
+    b"gt": b">",
     b"3a": b":",
     b"3d": b"=",
     b"20": b" ",
@@ -642,6 +766,7 @@ def places_of_escapes(lowered: bytes) -> Iterator[tuple[int, int]]:
 
 _LETTER = re.compile(
     rb"(?i)(?P<space>\\{1,15}u00a0|&(?:nbsp|#160|#xa0);)|\\{1,15}u(?:00ad|200[b-f]|206[0-4]|feff)|&(?:shy|zwn?j|zerowidthspace|#(?:173|820[3-7]|8288|x(?:ad|200[b-f]|2060)));"
+    rb"|(?:\x1b|\\{1,15}(?:u001b|x1b|033))\[[0-9;]{0,12}m"
     rb"|(?:\\{1,15}(?:u00|x)|%)(?P<hex>[46][1-9a-f]|[57][0-9a]|5f|2d)|&#(?:x(?P<also>[46][1-9a-f]|[57][0-9a]|5f)|(?P<number>[0-9]{2,3}));"
 )
 

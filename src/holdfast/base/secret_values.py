@@ -16,7 +16,7 @@ from itertools import pairwise
 
 _PARTS = re.compile(rb"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _WORDS_OF_PASSWORDS = frozenset(
-    b"password passwd passwrd passwort pwd pswd psw pword adminpw rootpw dbpw userpw pass passphrase passcode sshpass psk bindpw masterauth rootpw passe passkey motdepasse".split()
+    b"password passwd passwrd passwort pwd pswd psw pword adminpw rootpw dbpw userpw pass passphrase passcode sshpass psk bindpw masterauth rootpw passe passkey motdepasse passord parola heslo geslo salasana adgangskode senha authtok kennwort wachtwoord mdp".split()
 )
 _WORDS_OF_SECRETS = frozenset(
     b"secret token apikey credential credentials creds cred secretkey accesskey authtoken".split()
@@ -52,6 +52,8 @@ def family_of(name: bytes) -> str:
     parts = [part.lower() for part in _PARTS.findall(name)]
     if parts[-3:] == [b"public", b"key", b"token"]:
         return ""  # of a .NET assembly
+    if name == b"SecretID":
+        return "key"
     if parts[-2:] == [b"secret", b"id"] and parts[-3:-2] in ([b"vault"], [b"approle"], [b"role"]):
         return "key"  # what logs in, unlike other ids
     for at in range(len(parts) - 1, -1, -1):
@@ -62,6 +64,30 @@ def family_of(name: bytes) -> str:
     return ""
 
 
+def family_in_place(data: bytes, match: re.Match[bytes], name: bytes) -> str:
+    """What a name says where it stands: `?key=…`, `radius-server … key …`, `my key is …`; alone it says nothing."""
+    before = match.end("tail") - len(name)
+    line = data[max(0, before - 100) : before]
+    told = name.lower()
+    if told == b"secret_id":
+        return "key" if b"approle" in line else ""
+    if told not in (b"key", b"key-string"):
+        return ""
+    if match["open"] and _KEY_OF_32.match(data, match.end()):
+        return "key"
+    if match["open"] and b"crypt" in line[-40:] and _KEY_OF_16.match(data, match.end()):
+        return "key"
+    if match["sep"] == b"=":
+        return "key" if data[before - 1 : before] in (b"?", b"&") else ""
+    if not match["sep"] and line.lower().endswith((b" my ", b"\nmy ", b"your ", b"use the ", b"use this ")):
+        return "key"
+    is_of_router = line.endswith((b" ", b"\n", b"")) and any(one in line[-60:] for one in _ROUTERS)
+    return "password" if not match["sep"] and (is_of_router or told == b"key-string") else ""
+
+
+_ROUTERS = (b"radius", b"tacacs", b"isakmp")
+_KEY_OF_32 = re.compile(rb"[A-Za-z0-9+/]{43}=(?![A-Za-z0-9+/=])")
+_KEY_OF_16 = re.compile(rb"[0-9a-f]{32}(?![0-9A-Za-z])")
 _LONGEST_SHORT = 30
 """Of a name that ends in `pw`, which any base64 may."""
 
@@ -101,6 +127,7 @@ def _family_of_part(parts: list[bytes], at: int) -> str:
                 b"keypass",
                 b"dbpass",
                 b"smtppass",
+                b"mailpass",
                 b"userpass",
                 b"masterpass",
                 b"pgpass",
@@ -199,7 +226,7 @@ def _is_shaped_so(value: bytes, family: str, quoted: bool, prose: bool, name: by
     ):
         return False
     if b" " in value:
-        return _is_phrase(value, family)
+        return _is_phrase(value, family, quoted, name)
     if family == "phrase":
         return False
     if family == "password":
@@ -278,8 +305,17 @@ def _turns(value: bytes) -> int:
 _APP_PASSWORD = re.compile(rb"(?:[A-Za-z0-9]{4} ){5}[A-Za-z0-9]{4}|(?:[a-z]{4} ){3}[a-z]{4}")
 
 
-def _is_phrase(value: bytes, family: str) -> bool:
+_WORDS_OF_PHRASE = re.compile(rb"[a-z]{3,9}(?: [a-z]{3,9}){3,8}")
+_SAY_WHAT_TO_DO = frozenset(
+    b"the your for and you with from this that not enter used new please must pass key phrase passphrase password secret"
+    b" was when will can file has have are which its set use private public ssh gpg same does match".split()
+)
+
+
+def _is_phrase(value: bytes, family: str, quoted: bool, name: bytes) -> bool:
     words = value.split(b" ")
+    if b"phrase" in name.lower() and quoted and _WORDS_OF_PHRASE.fullmatch(value):
+        return not _SAY_WHAT_TO_DO.intersection(words)
     if family in ("password", "secret") and _APP_PASSWORD.fullmatch(value):
         return bool(re.search(rb"[0-9]", value)) or any(not set(word) & set(b"aeiouy") for word in words)
     if family == "phrase" or (family == "password" and len(words) in (12, 15, 18, 21, 24)):
