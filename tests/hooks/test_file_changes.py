@@ -542,6 +542,8 @@ def test_what_the_user_wrote_to_a_file_before_a_command_writes_it_is_in_doubt(
     (agent.project / "sub").mkdir()
     start(agent)
     begin_turn(agent)
+    with SideCar(agent.project) as sidecar:
+        sidecar.complete_first_look()  # or a hook lets the tool go while that is still going on
     lines[3] = "by the user\n"
     (agent.project / "mine").write_text("".join(lines))
     for ran in ("cat mine > /dev/null", command, command):
