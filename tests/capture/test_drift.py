@@ -218,6 +218,14 @@ def test_rules_that_came_to_hide_a_new_file(
     assert find_drift(before, repository.folder) == FolderDrift(unknown=(told,))
 
 
+@pytest.mark.parametrize("rules", [os.devnull, "gone"])
+def test_rules_that_cannot_be_read_hold_nothing_up(repository: Repository, rules: str) -> None:
+    """Of a folder in their place git itself reads no status."""
+    repository.git("config", "core.excludesFile", str(repository.folder / rules))
+    before = paused(repository.folder)
+    assert find_drift(before, repository.folder).state == "same"
+
+
 def test_rules_of_a_linked_work_tree(repository: Repository) -> None:
     linked = repository.folder.parent / "linked"
     repository.git("worktree", "add", "--quiet", str(linked))
