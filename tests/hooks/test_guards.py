@@ -109,6 +109,8 @@ def test_uncommitted_changes_are_not_thrown_away(session: AgentSession) -> None:
     ]
     (session.project / "kept.txt").write_text("one")
     (session.project / ".gitignore").write_text(".holdfast\n")
+    (session.project / "docs").mkdir()
+    (session.project / "docs" / "page.md").write_text("one")
     for words in repository:
         subprocess.run(["git", *words], cwd=session.project, env=session.environment, check=True)
     ways = (
@@ -126,6 +128,8 @@ def test_uncommitted_changes_are_not_thrown_away(session: AgentSession) -> None:
     for ways, is_lost in (
         (("git checkout -- '*.txt'", "git restore 'k*'"), True),
         (("git checkout -- '*.py'",), False),
+        (("cd docs && git checkout -- .", "git -C docs checkout .", "cd docs; git restore ."), False),
+        (("cd docs && git reset --hard", "cd docs && git checkout -- ..", "git -C docs restore :/"), True),
     ):
         assert [bool(session.before_tool(command).refusal) for command in ways] == [is_lost] * len(ways)
     place = CommandPlace(str(session.project), has_changes=lambda *_, **__: True)

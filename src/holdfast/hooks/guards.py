@@ -224,6 +224,8 @@ def _rsync(words: list[str], place: CommandPlace) -> Refusal | None:
 
 
 def _kill(words: list[str], place: CommandPlace) -> Refusal | None:  # noqa: ARG001 - one form for all rules
+    if words[:1] == ["-s"]:
+        words = words[1:]
     if words[:1] and words[0].removeprefix("-").removeprefix("SIG") in _MILD_SIGNALS:
         words = [word for word in words if word != "1"]
     plain = [word for word in words[1:] if word in ("-1", "1")]
@@ -241,7 +243,11 @@ def _crontab(words: list[str], place: CommandPlace) -> Refusal | None:  # noqa: 
 
 def _systemctl(words: list[str], place: CommandPlace) -> Refusal | None:  # noqa: ARG001
     ends = ("poweroff", "reboot", "halt", "kexec", "emergency", "rescue")
-    return ("it shuts the machine down", _NOTHING_INSTEAD) if any(word in ends for word in words) else None
+    verb = next((word for word in words if not word.startswith("-")), "")
+    ends_it = verb in ends or (
+        verb in ("start", "isolate") and any(word.removesuffix(".target") in ends for word in words)
+    )
+    return ("it shuts the machine down", _NOTHING_INSTEAD) if ends_it else None
 
 
 def _init(words: list[str], place: CommandPlace) -> Refusal | None:  # noqa: ARG001
@@ -265,6 +271,8 @@ def _hidden(words: list[str], place: CommandPlace) -> Refusal | None:
 
 def _git(words: list[str], place: CommandPlace) -> Refusal | None:
     folder, (verb, *rest) = _git_verb(words)
+    if "--help" in rest:
+        return None
     if verb == "push":
         return _git_push(rest, place.branch)
     place = place.after_cd(folder)
@@ -273,7 +281,9 @@ def _git(words: list[str], place: CommandPlace) -> Refusal | None:
     if verb not in _GIT_VERBS:
         return None
     if _discards_all(verb, rest, place):
-        return _LOSES_ALL if place.has_changes(place.cwd) else None
+        # A path is of the folder it is given in, which may have nothing to lose.
+        named = [word for word in rest if verb in ("checkout", "restore") and _means_all(word, place)]
+        return _LOSES_ALL if place.has_changes(place.cwd, *named) else None
     patterns = [word for word in rest if "*" in word and not word.startswith("-")]
     if patterns and verb in ("checkout", "restore") and not _keeps_changes(verb, rest):
         named = ", ".join(patterns)
@@ -390,6 +400,8 @@ def _saves_changes(words: list[str], added: bool) -> bool:
 
 
 def _git_push(rest: list[str], branch: Callable[[], str]) -> Refusal | None:
+    if "--dry-run" in rest or "n" in letters([word for word in rest if not word.startswith("-o")]):
+        return None
     refs = [word for word in rest if not word.startswith("-")][1:]
     forced = "--force" in rest or "f" in letters([word for word in rest if word != "--force-with-lease"])
     deletes = "--delete" in rest or "-d" in rest
@@ -613,11 +625,9 @@ def danger(command: str, place: CommandPlace, depth: int = 0, given: Sequence[st
         return _TOO_DEEP
     if sum(len(simple.words) for simple in programs) > _MOST_WORDS:
         return _TOO_LONG
-    names = [os.path.basename(words[0]) for simple in programs if (words := program_of(simple))]
-    fetches = any(name in _FETCHERS or name in _DECODERS for name in names)
-    added = False
-    for simple in programs:
-        simple.fetches = fetches
+    fetches = added = False
+    for simple in programs:  # what a substitution runs comes before the program that is given its output
+        fetches = simple.fetches = fetches or _hides_text(program_of(simple))
         added = added or " ".join(simple.words[:2]) == "git add"
         if "".join(simple.words[:1]) == "git" and _saves_changes(simple.words, added):
             place = CommandPlace(place.cwd, place.branch, root=place.root)
@@ -800,13 +810,20 @@ def _of_text(
     return danger(text, place, depth + 1, given)
 
 
+def _hides_text(words: list[str]) -> bool:
+    """Whether nobody can tell from the line what comes out; `tr -d` only leaves characters out."""
+    name = os.path.basename(words[0]) if words else ""
+    if name == "tr" and not {"d", "s"}.isdisjoint(letters(words[1:])):
+        return False
+    return name in _FETCHERS or name in _DECODERS
+
+
 def _of_pipe(simple: Simple, place: CommandPlace, depth: int) -> Refusal | None:
     """What is piped into a shell: downloads and decoded text are refused, plain text is looked at."""
     source = simple.after
     while source is not None:
         words = real_program(source.words)[0]
-        name = os.path.basename(words[0]) if words else ""
-        if name in _FETCHERS or name in _DECODERS:
+        if _hides_text(words):
             return "it pipes downloaded or decoded text into a shell without inspection", _READ_FIRST
         text = printed_text(words)
         if text is not None:
