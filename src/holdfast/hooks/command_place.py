@@ -1,4 +1,4 @@
-"""Where a command would run, which places there must not go with it, and what Python code would remove."""
+"""Where a command would run, which places there must not go with it, and what a one-line program names."""
 
 from __future__ import annotations
 
@@ -153,6 +153,30 @@ def _is_above(path: str, other: str) -> bool:
     return other != path and other.startswith(path.rstrip("/") + "/")
 
 
+def has_tracked_changes(folder: str, *paths: str, untracked: bool = False) -> bool:
+    """Of tracked files, or untracked ones. Where git cannot tell, the command is git's own to refuse."""
+    from pathlib import Path
+
+    from holdfast.base.errors import GitError
+    from holdfast.base.git import guarded_environment, run_git
+
+    try:
+        safe = guarded_environment(Path(folder))
+        files = "normal" if untracked else "no"
+        status = (
+            "status",
+            "--porcelain",
+            f"--untracked-files={files}",
+            "--ignore-submodules=all",
+            "--",
+            *paths,
+        )
+        found = run_git(Path(folder), *status, environment=safe, time_limit=5.0).out
+        return any(line.startswith(b"??") for line in found.split(b"\n")) if untracked else bool(found)
+    except GitError:
+        return False
+
+
 # ── programs of one line, in Python ───────────────────────────────────────────────────────────────
 
 _REMOVES = ("rmtree", "remove_tree")
@@ -305,3 +329,63 @@ def _joined_path(*parts: str) -> str:
     for part in parts:
         whole = part if part.startswith("/") or not whole else f"{whole.rstrip('/')}/{part}"
     return whole
+
+
+# ── programs of one line, in any language ─────────────────────────────────────────────────────────
+
+_HOMES = (
+    *("Path.home()", "os.homedir()", "homedir()", "process.env.HOME", "Dir.home"),
+    *("os.environ['HOME']", 'os.environ["HOME"]', "os.environ.get('HOME')", 'os.environ.get("HOME")'),
+    *("os.getenv('HOME')", 'os.getenv("HOME")', "ENV['HOME']", 'ENV["HOME"]'),
+)
+_WRAPPERS = ("expanduser", "abspath", "realpath", "normpath", "join", "path", "Path", "pathlib", "str", "os")
+
+
+def literals(code: str) -> list[str]:
+    """The arguments of a call, lists flattened, up to the first that is no text as it stands."""
+    words: list[str] = []
+    at = 0
+    while at < len(code) and code[at] in " [(,'\"`":
+        if code[at] in "'\"`":
+            end = code.find(code[at], at + 1)
+            if end < 0 or code[end + 1 : end + 3].lstrip()[:1] in ("+", "%", "."):
+                break
+            words.append(code[at + 1 : end])
+            at = end
+        at += 1
+    return words
+
+
+def path_in(code: str) -> str:
+    """The path that the first argument stands for; empty where only running it would tell."""
+    for form in _HOMES:
+        code = code.replace(form, "'~'")
+    literals: list[str] = []
+    depth, at = 0, 0
+    while at < len(code):
+        sign = code[at]
+        if sign in "'\"":
+            end = code.find(sign, at + 1)
+            end = end if end >= 0 else len(code)
+            literals.append(code[at + 1 : end])
+            at = end
+        elif sign.isalpha() or sign == "_":
+            word = _identifier(code, at)
+            if word not in _WRAPPERS:
+                return ""
+            at += len(word) - 1
+        elif sign == "(":
+            depth += 1
+        elif sign == ")":
+            depth -= 1
+        if depth < 0 or (sign == "," and depth == 0):
+            break
+        at += 1
+    return os.path.join(*literals) if literals else ""
+
+
+def _identifier(code: str, start: int) -> str:
+    end = start
+    while end < len(code) and (code[end].isalnum() or code[end] == "_"):
+        end += 1
+    return code[start:end]

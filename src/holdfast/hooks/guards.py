@@ -24,7 +24,13 @@ from holdfast.base.command_line import (
     texts_run_by,
     with_fed,
 )
-from holdfast.hooks.command_place import CommandPlace, python_calls
+from holdfast.hooks.command_place import (
+    CommandPlace,
+    has_tracked_changes,
+    literals,
+    path_in,
+    python_calls,
+)
 from holdfast.project.formats import FOLDER
 
 TYPE_CHECKING = False
@@ -477,12 +483,6 @@ _STARTERS = (
     *("execSync(", "execFileSync(", "spawnSync(", "execFile("),
     *("subprocess.run(", "subprocess.call(", "check_call(", "check_output("),
 )
-_HOMES = (
-    *("Path.home()", "os.homedir()", "homedir()", "process.env.HOME", "Dir.home"),
-    *("os.environ['HOME']", 'os.environ["HOME"]', "os.environ.get('HOME')", 'os.environ.get("HOME")'),
-    *("os.getenv('HOME')", 'os.getenv("HOME")', "ENV['HOME']", 'ENV["HOME"]'),
-)
-_WRAPPERS = ("expanduser", "abspath", "realpath", "normpath", "join", "path", "Path", "pathlib", "str", "os")
 
 
 def why_not_script(text: str, place: CommandPlace, name: str = "") -> Refusal | None:
@@ -532,59 +532,9 @@ def _started(words: list[str], place: CommandPlace) -> Refusal | None:
 
 def _of_call(after: str, place: CommandPlace, *, starts: bool) -> Refusal | None:
     if not starts:
-        target = _path_in(after)
+        target = path_in(after)
         return (f"it deletes {target} recursively", _NAME_THEM) if target and place.is_vital(target) else None
-    return _started(_literals(after), place)
-
-
-def _literals(code: str) -> list[str]:
-    """The arguments of a call, lists flattened, up to the first that is no text as it stands."""
-    words: list[str] = []
-    at = 0
-    while at < len(code) and code[at] in " [(,'\"`":
-        if code[at] in "'\"`":
-            end = code.find(code[at], at + 1)
-            if end < 0 or code[end + 1 : end + 3].lstrip()[:1] in ("+", "%", "."):
-                break
-            words.append(code[at + 1 : end])
-            at = end
-        at += 1
-    return words
-
-
-def _path_in(code: str) -> str:
-    """The path that the first argument stands for; empty where only running it would tell."""
-    for form in _HOMES:
-        code = code.replace(form, "'~'")
-    literals: list[str] = []
-    depth, at = 0, 0
-    while at < len(code):
-        sign = code[at]
-        if sign in "'\"":
-            end = code.find(sign, at + 1)
-            end = end if end >= 0 else len(code)
-            literals.append(code[at + 1 : end])
-            at = end
-        elif sign.isalpha() or sign == "_":
-            word = _identifier(code, at)
-            if word not in _WRAPPERS:
-                return ""
-            at += len(word) - 1
-        elif sign == "(":
-            depth += 1
-        elif sign == ")":
-            depth -= 1
-        if depth < 0 or (sign == "," and depth == 0):
-            break
-        at += 1
-    return os.path.join(*literals) if literals else ""
-
-
-def _identifier(code: str, start: int) -> str:
-    end = start
-    while end < len(code) and (code[end].isalnum() or code[end] == "_"):
-        end += 1
-    return code[start:end]
+    return _started(literals(after), place)
 
 
 # ── dangerous commands ────────────────────────────────────────────────────────────────────────────
@@ -640,30 +590,6 @@ def danger(command: str, place: CommandPlace, depth: int = 0, given: Sequence[st
 _MOST_WORDS = 20_000
 _TOO_LONG = ("it is too long to analyse", "write the text to a file with your editing tool and use the file")
 _TOO_DEEP = ("it is nested too deeply to analyse", "run its parts one by one")
-
-
-def has_tracked_changes(folder: str, *paths: str, untracked: bool = False) -> bool:
-    """Of tracked files, or untracked ones. Where git cannot tell, the command is git's own to refuse."""
-    from pathlib import Path
-
-    from holdfast.base.errors import GitError
-    from holdfast.base.git import guarded_environment, run_git
-
-    try:
-        safe = guarded_environment(Path(folder))
-        files = "normal" if untracked else "no"
-        status = (
-            "status",
-            "--porcelain",
-            f"--untracked-files={files}",
-            "--ignore-submodules=all",
-            "--",
-            *paths,
-        )
-        found = run_git(Path(folder), *status, environment=safe, time_limit=5.0).out
-        return any(line.startswith(b"??") for line in found.split(b"\n")) if untracked else bool(found)
-    except GitError:
-        return False
 
 
 def _branch(event: AgentEvent) -> Callable[[], str]:
