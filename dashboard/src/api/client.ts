@@ -36,7 +36,7 @@ interface Asked {
   signal?: AbortSignal;
 }
 
-/** As openapi-fetch does it, as far as this API needs it: the rest would be the larger part of the first page. */
+/** As openapi-fetch does it, as far as this API needs it: whole, it is 2 kB more of the first page. */
 const asking =
   (method: string) =>
   async (path: string, { params, body, signal }: Asked = {}) => {
