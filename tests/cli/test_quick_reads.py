@@ -27,7 +27,7 @@ from holdfast.resume.snapshots import CATEGORIES, history
 from holdfast.sessions.contexts import history_data
 from holdfast.sessions.standing import read_standing, read_waiting_plan
 from holdfast.sessions.transitions import Core
-from holdfast.store.reader import NotPlainError, Record, open_reader
+from holdfast.store.reader import DocumentRecord, NotPlainError, open_reader
 from holdfast.store.sql import SqlStore
 from model.strategies import PLAN, entries, snapshots, workflows
 from store.samples import ONE_OF_EACH, at, full_snapshot, full_workflow, new, next_of, snapshot, workflow
@@ -82,7 +82,7 @@ def assert_same_fields(record: Any, value: Any) -> None:
         assert isinstance(value, tuple)
         for one, other in zip(record, cast("tuple[Any, ...]", value), strict=True):
             assert_same_fields(one, other)
-    elif isinstance(record, Record):
+    elif isinstance(record, DocumentRecord):
         for name in value.__struct_fields__ if isinstance(value, Task) else type(value).model_fields:
             assert_same_fields(getattr(record, name), getattr(value, name))
     elif isinstance(record, PlanFacts):

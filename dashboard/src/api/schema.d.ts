@@ -2529,6 +2529,11 @@ export interface components {
             index: number;
             /** Kind */
             kind: string;
+            /**
+             * May Write
+             * @default false
+             */
+            may_write: boolean;
             /** Outcome */
             outcome: ("ok" | "error" | "interrupted" | "unknown") | null;
             /**

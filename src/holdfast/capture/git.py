@@ -145,7 +145,7 @@ def _text_of(path: Path) -> str:
 def _excludes_files(top: Path, settings: Iterable[GitSetting]) -> list[Path]:
     """Wherever a setting, the user's or the repository's, says that more rules are."""
     named = [one.value for one in settings if one.name == "core.excludesfile"]
-    base = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+    base = base_environment().get("XDG_CONFIG_HOME") or "~/.config"
     places = dict.fromkeys(named or [f"{base}/git/ignore"])
     return [top / os.path.expanduser(one) for one in places if one]  # noqa: PTH111 - one without a home stays
 

@@ -292,7 +292,7 @@ _WHOLE = {
         *("branch", "commit_at_workflow_start", "commit_at_snapshot", "files_modified", "files_staged"),
         *("files_uncommitted", "has_uncommitted_changes", "uncommitted_summary", "start_commit_missing"),
         *("operation", "upstream", "ahead", "behind", "worktree", "submodules_changed", "files_uncompared"),
-        "left_out",
+        *("left_out", "staged", "ignore_rules"),
     ),
     "files": ("path", "hash", "mtime_ns", "size", "executable", "ctime_ns"),
     **dict.fromkeys(("state", "test_state"), _TESTS),
@@ -338,7 +338,7 @@ _ENTRIES = {
 _PRINTED = ("decisions", "errors", "reviewer_feedback", "git_state", "files", "test_state")
 
 
-class Record:
+class DocumentRecord:
     """A document with the fields of the value that it was written from, and nothing more: what a value works
     out, and what an older one lacks, is left to the store. A test compares the two."""
 
@@ -358,7 +358,7 @@ def _recorded(place: str, found: Any) -> Any:
     if place in ("gathered", "fidelity", "todos"):
         return _converted(place, found)
     if isinstance(found, dict) and place != "outputs":  # whose keys are the user's
-        return (_IssueRecord if place == "issue" else Record)(cast("Document", found), place)
+        return (_IssueRecord if place == "issue" else DocumentRecord)(cast("Document", found), place)
     if isinstance(found, list):
         return tuple(_recorded(place, one) for one in cast("list[Any]", found))
     return found  # pyright: ignore[reportUnknownVariableType]
@@ -376,15 +376,15 @@ def _converted(place: str, found: Any) -> Any:
 
 
 class _PlanRecord(PlanFacts):
-    def __init__(self, tasks: Sequence[Record]) -> None:
+    def __init__(self, tasks: Sequence[DocumentRecord]) -> None:
         self.tasks = cast("Any", tuple(tasks))
 
 
-class _IssueRecord(IssueFacts, Record):
+class _IssueRecord(IssueFacts, DocumentRecord):
     pass
 
 
-class _SnapshotRecord(Record):
+class _SnapshotRecord(DocumentRecord):
     """Counts of its tasks are columns of their own."""
 
     def __init__(self, document: Document, packed: bytes | None, completed: int, remaining: int) -> None:
@@ -396,7 +396,7 @@ class _SnapshotRecord(Record):
         if self._packed is None:
             return _PlanRecord(_recorded("tasks", self.document["task_dag"]["tasks"]))
         return _PlanRecord(
-            [Record(dict(zip(_TASK, task, strict=True)), "tasks") for task in _tasks(self._packed)]
+            [DocumentRecord(dict(zip(_TASK, task, strict=True)), "tasks") for task in _tasks(self._packed)]
         )
 
     def model_dump(self, *, mode: str) -> Document:  # noqa: ARG002 - JSON is what there is
@@ -416,14 +416,14 @@ class QuickStore:
     def __init__(self, reader: QuickReader) -> None:
         self._reader = reader
 
-    def workflow(self, workflow_id: str) -> Record:
-        return Record(self._reader.workflow(workflow_id), "workflow")
+    def workflow(self, workflow_id: str) -> DocumentRecord:
+        return DocumentRecord(self._reader.workflow(workflow_id), "workflow")
 
     def workflows(
         self, *, worktree: str | None = None, statuses: Collection[str] | None = None, limit: int = 100
-    ) -> list[Record]:
+    ) -> list[DocumentRecord]:
         found = self._reader.workflows(worktree, limit, statuses)
-        return [Record(one, "workflow") for one in found]
+        return [DocumentRecord(one, "workflow") for one in found]
 
     def snapshot(self, snapshot_id: str) -> _SnapshotRecord:
         found = self._snapshots("id = :which", snapshot_id)
@@ -453,9 +453,9 @@ class QuickStore:
 
         return [SnapshotSummary(**line) for line in self._reader.find_snapshots(name)]
 
-    def events(self, *, workflow_id: str, types: Collection[str]) -> list[Record]:
+    def events(self, *, workflow_id: str, types: Collection[str]) -> list[DocumentRecord]:
         """Of some types, to be looked at; where the work stands is computed from values alone."""
-        return [Record(one, "event") for one in self._reader.events(workflow_id, 0, types)]
+        return [DocumentRecord(one, "event") for one in self._reader.events(workflow_id, 0, types)]
 
 
 def _plain(place: str, found: Any) -> Any:
