@@ -92,6 +92,16 @@ def test_forcing_the_branch_we_are_on(session: AgentSession) -> None:
     assert not session.before_tool("git push --force").refusal
 
 
+def test_forcing_the_branch_of_a_linked_work_tree(session: AgentSession, tmp_path: Path) -> None:
+    own = tmp_path / "repository" / ".git" / "worktrees" / "here"
+    own.mkdir(parents=True)
+    (session.project / ".git").write_text(f"gitdir: {own}\n")
+    (own / "HEAD").write_text("ref: refs/heads/main\n")
+    assert session.before_tool("git push --force").refusal
+    (own / "HEAD").write_text("ref: refs/heads/feature\n")
+    assert not session.before_tool("git push --force").refusal
+
+
 def test_a_folder_above_the_project_is_not_deleted(session: AgentSession) -> None:
     (session.project / ".git").mkdir()
     inside = session.project / "build" / "x"

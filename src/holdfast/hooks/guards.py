@@ -594,12 +594,9 @@ _TOO_DEEP = ("it is nested too deeply to analyse", "run its parts one by one")
 
 def _branch(event: AgentEvent) -> Callable[[], str]:
     def current() -> str:
-        from holdfast.hooks.fast import notes
+        from holdfast.hooks.fast.context import current_branch
 
-        head = (notes.read(os.path.join(event.project, ".git", "HEAD"), 512) or b"").decode(
-            "utf-8", "replace"
-        )
-        return head.strip().rpartition("refs/heads/")[2]
+        return current_branch(event.project)
 
     return current
 
