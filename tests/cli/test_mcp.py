@@ -164,6 +164,36 @@ def test_what_was_recorded_is_told_again_after_other_work_was_finished(project: 
     assert "Recorded by earlier" not in later.start("resume").context
 
 
+@pytest.mark.parametrize("between", [[], ["other client"], ["record_decision", "set_todos"]])
+def test_a_pause_carries_the_handover_that_its_client_recorded(project: Path, between: list[str]) -> None:
+    """The order that the server's instructions ask for; it is one piece of work."""
+    handed = RECORDED["record_handover"][1]
+
+    async def use(client: Client) -> None:
+        assert "snapshot" in await call(client, "record_handover", **RECORDED["record_handover"][0])
+        for tool in set(between) & set(RECORDED):
+            assert "error" not in await call(client, tool, **RECORDED[tool][0])
+        if "other client" in between:
+            async with Client(over_pipes(project)) as other:
+                assert "snapshot" in await call(other, "request_pause", reason="lunch")
+                assert handed not in await call(other, "context"), "it is another client's"
+        assert "snapshot" in await call(client, "request_pause", reason="the window is full")
+        opened = (await call(client, "threads"))["threads"]
+        assert len(opened) == 1 + ("other client" in between), opened
+        contexts.append(await call(client, "context"))
+        assert "the window is full" in contexts[0]
+
+    contexts: list[str] = []
+    with_client(over_pipes(project), use)
+    session = AgentSession(project, project.parent / "home", session_id="next")
+    session.variables["HOLDFAST_HOME"] = str(session.home)
+    contexts += [session.holdfast("context", "latest").out, session.start().context]
+    for told in contexts:
+        for words in (handed, *(RECORDED[tool][1] for tool in between if tool in RECORDED)):
+            assert words in told, told
+    assert session.errors == ""
+
+
 def test_what_cannot_be_done_is_said_and_the_server_goes_on(project: Path) -> None:
     async def use(client: Client) -> None:
         assert "error" in await call(client, "context")

@@ -13,7 +13,9 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
 from typing import Any, Literal
 
 import click
@@ -192,12 +194,14 @@ def _told(tool: Callable[..., Any]) -> Callable[..., str]:
     What comes back was written by anybody: nothing in it may read as said by the agent's own system.
     """
 
-    @functools.wraps(tool)
-    def answer(*args: Any, **kwargs: Any) -> str:
-        from mcp.server.mcpserver.exceptions import ToolError
+    from mcp.server.mcpserver import Context
+    from mcp.server.mcpserver.exceptions import ToolError
 
+    @functools.wraps(tool)
+    def answer(*args: Any, asked_by: Context[Any, Any], **kwargs: Any) -> str:
         from holdfast.base.neutral import neutral
 
+        _client.set(_name_of(asked_by.headers or {}))
         try:
             found = tool(*args, **kwargs)
         except HoldfastError as error:
@@ -207,8 +211,18 @@ def _told(tool: Callable[..., Any]) -> Callable[..., str]:
             found if isinstance(found, str) else json.dumps(found, ensure_ascii=False, default=str)
         )
 
-    answer.__annotations__ = {**tool.__annotations__, "return": "str"}
+    answer.__annotations__ = {**tool.__annotations__, "asked_by": Context, "return": "str"}
     return answer
+
+
+_client = ContextVar("client", default="")
+"""Stands for the agent's session, where no hooks tell of it."""
+_SERVER = uuid.uuid4().hex
+
+
+def _name_of(headers: Mapping[str, str]) -> str:
+    """Over pipes there is one client; over HTTP it is told by its session, if it has one."""
+    return f"mcp-{headers.get('mcp-session-id', _SERVER)[:64]}"
 
 
 # ── asking ────────────────────────────────────────────────────────────────────────────────────────
@@ -375,7 +389,7 @@ def record_handover(text: str) -> dict[str, str]:
         newest = winding.get_recorded_actions()[-1]
         winding.append_action("assistant_response", {"text": handover}, newest.context_percentage)
         return {"recorded": "in the running wind-down"}
-    facts = Facts(reason="the agent handed over", handover=handover)
+    facts = Facts(reason="the agent handed over", handover=handover, conversation=_client.get())
     return {"snapshot": SessionPauseManager(settings=current).pause_now(facts)}
 
 
@@ -383,6 +397,7 @@ def request_pause(reason: str) -> dict[str, str]:
     """Ask for a pause: of the running workflow at its next boundary, else a snapshot of this folder now."""
     from holdfast.model.workflow import ACTIVE
     from holdfast.sessions.pause import SessionPauseManager
+    from holdfast.sessions.transitions import Facts
 
     current = _trusted()
     why = _given("reason", reason)
@@ -392,7 +407,25 @@ def request_pause(reason: str) -> dict[str, str]:
             service.pause_workflow(workflow.id, why, wait=False)
             return {"pausing": workflow.id}
     name = _snapshot_of_session(current, why)
-    return {"snapshot": name or SessionPauseManager(settings=current).create_pause_session(why)}
+    if not name:
+        facts = Facts(reason=why, handover=_handed_over(current), conversation=_client.get())
+        name = SessionPauseManager(settings=current).pause_now(facts)
+    return {"snapshot": name}
+
+
+def _handed_over(current: Settings) -> str | None:
+    """What this client recorded as its handover: the pause is the snapshot that is told from then on."""
+    with common.store_for(current) as store:
+        lines = [
+            line for flow in store.workflows(worktree=current.worktree) for line in store.snapshots(flow.id)
+        ]
+        newest = sorted(lines, key=lambda line: line.place, reverse=True)
+        own = (
+            one
+            for line in newest[:_MOST_ENTRIES]
+            if (one := store.snapshot(line.id)).conversation == _client.get()
+        )
+        return next((one.handover for one in own if one.handover), None)
 
 
 def _snapshot_of_session(current: Settings, reason: str) -> str:
