@@ -19,7 +19,7 @@ import pytest
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
-from holdfast.cli.mcp import TOOLS
+from holdfast.cli.mcp import TOOLS, holds_all_projects
 from hooks.harness import AgentSession, said
 from hooks.test_sessions import run_through
 
@@ -192,6 +192,26 @@ def test_a_pause_carries_the_handover_that_its_client_recorded(project: Path, be
         for words in (handed, *(RECORDED[tool][1] for tool in between if tool in RECORDED)):
             assert words in told, told
     assert session.errors == ""
+
+
+def test_nothing_is_recorded_for_a_home_folder_or_the_root(project: Path) -> None:
+    """Every folder below without a project of its own would be told of it."""
+    assert holds_all_projects(Path("/"))
+    assert not holds_all_projects(project)
+    home = project.parent / "home"
+    home.mkdir()
+    variables = {name: text for name, text in environment(project).items() if name != "HOLDFAST_PROJECT"}
+    variables["HOLDFAST_HOME"] = str(project.parent / "data")
+
+    async def use(client: Client) -> None:
+        for tool, (given, _) in RECORDED.items():
+            assert "start it in a project" in await call(client, tool, **given)
+        assert "start it in a project" in await call(client, "request_pause", reason="lunch")
+        assert "rror" not in str(await call(client, "threads"))
+
+    server = StdioServerParameters(command=PROGRAM[0], args=PROGRAM[1:], env=variables, cwd=str(home))
+    with_client(server, use)
+    assert not (home / ".holdfast").exists()
 
 
 def test_what_cannot_be_done_is_said_and_the_server_goes_on(project: Path) -> None:

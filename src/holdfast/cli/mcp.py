@@ -16,6 +16,7 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any, Literal
 
 import click
@@ -503,7 +504,17 @@ def _trusted() -> Settings:
         raise CannotDoError(
             f"the .holdfast folder here is ignored: {reason}", hint="the user runs `holdfast trust`"
         )
+    if holds_all_projects(current.project):
+        raise CannotDoError(
+            f"nothing is recorded for {current.project}: every folder below it would be told of it",
+            hint="start it in a project",
+        )
     return current
+
+
+def holds_all_projects(folder: Path) -> bool:
+    """An agent's program that was started from a menu starts its servers there."""
+    return folder.resolve() in (Path(folder.anchor), Path.home().resolve())
 
 
 def _given(name: str, text: str) -> str:
