@@ -456,3 +456,38 @@ def test_over_http_with_the_machines_token_only(project: Path) -> None:
     finally:
         server.terminate()
         server.communicate(timeout=30)
+
+
+def test_clients_that_leave_in_the_middle_say_nothing_on_stderr(project: Path) -> None:
+    """Nobody reads it: a pipe that is full would hold the server up."""
+    server = subprocess.Popen(
+        [*PROGRAM, "--http", "--port", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(project),
+        cwd=project,
+    )
+    assert server.stdout
+    url = json.loads(server.stdout.readline())["url"]
+    token = (project.parent / "home" / "server-token").read_text().strip()
+    headers = {
+        "Authorization": f"Bearer {token}",
+        "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+    }
+    try:
+        port = int(url.split(":")[2].split("/")[0])
+        lines = ["POST /mcp HTTP/1.1", f"Host: 127.0.0.1:{port}", "Content-Length: 5000"]
+        lines += [f"{name}: {text}" for name, text in headers.items()]
+        for _ in range(30):
+            with socket.create_connection(("127.0.0.1", port)) as leaving:
+                leaving.sendall("\r\n".join([*lines, "", "{"]).encode())
+        hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}
+        assert httpx2.post(url, json=hello, headers=headers, timeout=60).status_code == 200
+        with httpx2.Client(headers=headers, timeout=60) as http:  # in parts, so that no header tells the size
+            parts = (b"x" * 1_000_000 for _ in range(6))
+            assert http.post(url, content=parts).status_code == 413
+    finally:
+        server.terminate()
+        _, said_aloud = server.communicate(timeout=30)
+    assert len(said_aloud.splitlines()) == 2, said_aloud[-2000:]  # where it is and where the token is

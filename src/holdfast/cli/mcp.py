@@ -34,7 +34,7 @@ from holdfast.model.message import TodoItem
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcp.server import MCPServer
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from holdfast.model.entry import Entry
     from holdfast.project.settings import Settings
@@ -586,4 +586,28 @@ class _WithToken:
                 await send({"type": "http.response.start", "status": 401, "headers": []})
                 await send({"type": "http.response.body", "body": b"the machine's token is needed\n"})
                 return
+            whole = await _with_body(receive)
+            if whole is None:
+                return
+            receive = whole
         await self._app(scope, receive, send)
+
+
+async def _with_body(receive: Receive) -> Receive | None:
+    """None where the client left before the request was complete: the package would begin a session for it,
+    and print a traceback into a pipe that nobody may read."""
+    from mcp.server.transport_security import DEFAULT_MAX_REQUEST_BODY_SIZE
+
+    parts: list[Message] = []
+    room = DEFAULT_MAX_REQUEST_BODY_SIZE  # a larger one is refused there, and not read to its end
+    while room >= 0 and (not parts or parts[-1].get("more_body")):
+        parts.append(await receive())
+        if parts[-1]["type"] == "http.disconnect":
+            return None
+        room -= len(parts[-1].get("body", b""))
+    left = iter(parts)
+
+    async def again() -> Message:
+        return next(left, None) or await receive()
+
+    return again
