@@ -460,20 +460,102 @@ def test_every_agent_gets_the_tools(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [None, "", 'model = "o3"', 'model = "o3"\n', "[mcp_servers.mine]\ncommand = 'x'\n\n"]
+    "text",
+    [
+        None,
+        "",
+        "\ufeff",
+        'model = "o3"',
+        'model = "o3"\n',
+        '\ufeffmodel = "o3"\r\n',
+        "[mcp_servers.mine]\ncommand = 'x'\n\n",
+    ],
 )
 def test_the_codex_settings_are_as_before_to_the_byte(text: str | None, tmp_path: Path) -> None:
-    path = tmp_path / ".codex" / "config.toml"
-    path.parent.mkdir()
-    if text is not None:
-        path.write_text(text)
+    path = _codex_settings(tmp_path, text)
     _install("codex", tmp_path)
-    once = path.read_text()
-    assert "holdfast" in tomllib.loads(once)["mcp_servers"]
+    once = path.read_bytes()
+    assert "holdfast" in tomllib.loads(once.decode().removeprefix("\ufeff"))["mcp_servers"]
     _install("codex", tmp_path)
-    assert path.read_text() == once
+    assert path.read_bytes() == once
     _uninstall("codex", tmp_path)
-    assert (path.read_text() if path.exists() else None) == text
+    assert (path.read_bytes().decode() if path.exists() else None) == text
+    assert not backup_path(path).exists()
+
+
+CODEX_BEGIN, CODEX_END = "# begin: made by holdfast install\n", "# end: made by holdfast install\n"
+CODEX_WROTE = (
+    '\n[mcp_servers.github]\ncommand = "gh-mcp"\n\n[projects."/w/b"]\ntrust_level = "trusted"\n'
+    '\n[features]\nnotes = """\n# end: made by holdfast install\n[mcp_servers.holdfast]\n"""\n'
+)
+
+
+def _codex_settings(home: Path, text: str | None) -> Path:
+    path = home / ".codex" / "config.toml"
+    path.parent.mkdir(exist_ok=True)
+    if text is not None:
+        path.write_bytes(text.encode())
+    return path
+
+
+@pytest.mark.parametrize("lost", ["", CODEX_BEGIN, CODEX_END])
+@pytest.mark.parametrize("text", [None, "", 'model = "o3"\n', '\ufeffmodel = "o3"\r\n\r\n'])
+def test_what_codex_wrote_into_our_block_stays(text: str | None, lost: str, tmp_path: Path) -> None:
+    """It puts new tables before a comment that ends the file, and drops the one before a table."""
+    path = _codex_settings(tmp_path, text)
+    _install("codex", tmp_path)
+    block = path.read_bytes().decode().removesuffix(CODEX_END)
+    inside = block.replace(lost, "") if lost else block
+    inside += CODEX_WROTE + (CODEX_END if lost != CODEX_END else "")
+    path.write_bytes(inside.encode())
+    _install("codex", tmp_path)
+    assert path.read_bytes().decode() == inside
+    _uninstall("codex", tmp_path)
+    assert path.read_bytes().decode() == (text or "") + CODEX_WROTE
+    assert backup_path(path).read_bytes().decode() == inside
+
+
+def test_a_server_that_codex_wrote_anew_goes_with_its_settings(tmp_path: Path) -> None:
+    path = _codex_settings(tmp_path, None)
+    _install("codex", tmp_path)
+    table = path.read_text().removeprefix(CODEX_BEGIN).removesuffix(CODEX_END)
+    approved = '[mcp_servers.holdfast.tools.status]\napproval_mode = "approve"\n'
+    changed = f"[a]\nb = nan\n\n{table}enabled = false\n# mine\n\n{approved}\n[c]\n"
+    path.write_text(changed)
+    _install("codex", tmp_path)
+    assert path.read_text() == changed
+    stale = changed.replace(sys.executable, "/elsewhere/bin/python")
+    path.write_text(stale)
+    _install("codex", tmp_path)
+    assert path.read_text() == changed, "only the command is another one"
+    _uninstall("codex", tmp_path)
+    assert path.read_text() == "[a]\nb = nan\n# mine\n\n\n[c]\n"
+    assert backup_path(path).read_text() == changed
+
+
+@pytest.mark.parametrize("form", ["[mcp_servers]\nholdfast = {}\n", "mcp_servers.holdfast = {}\n"])
+def test_a_server_of_ours_on_one_line_goes_or_is_named(form: str, tmp_path: Path) -> None:
+    one = '{ command = "/x/python", args = ["-P", "-m", "holdfast", "mcp"] }'
+    path = _codex_settings(tmp_path, form.replace("{}", one))
+    _uninstall("codex", tmp_path)
+    assert not path.exists() or "holdfast" not in path.read_text()
+    text = f'mcp_servers = {{ mine = {{ command = "x" }}, holdfast = {one} }}\n'
+    path.write_text(text)
+    plan = installer_for("codex").uninstall(Target(tmp_path, {}))
+    assert [change.note for change in plan.changes if change.path == path] == [
+        f"{path} still names Holdfast's tools: remove `holdfast` from `mcp_servers`."
+    ]
+
+
+def test_a_server_of_the_users_in_our_block_is_kept_and_named(tmp_path: Path) -> None:
+    path = _codex_settings(tmp_path, None)
+    _install("codex", tmp_path)
+    text = path.read_text().replace('"-m", "holdfast"', '"mine.py"')
+    path.write_text(text)
+    plan = installer_for("codex").uninstall(Target(tmp_path, {}))
+    assert any("is kept: it is not as Holdfast wrote it" in (change.note or "") for change in plan.changes)
+    _uninstall("codex", tmp_path)
+    assert path.read_text() == text
 
 
 @pytest.mark.parametrize("text", ["mcp_servers = 5\n", "mcp_servers = {}\n"])

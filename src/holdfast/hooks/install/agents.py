@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import tomllib
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from holdfast.base.errors import InvalidInputError
 from holdfast.hooks.events import EVENTS, HookEvent, hook_command
@@ -22,7 +24,7 @@ from holdfast.hooks.install import (
     program_words,
     without_mcp,
 )
-from holdfast.hooks.install.files import FileChange, OwnFiles
+from holdfast.hooks.install.files import FileChange, OwnFiles, backup_path
 
 _OPENCODE_TEMPLATE = Path(__file__).with_name("opencode_plugin.js")
 
@@ -96,7 +98,7 @@ class Codex(HooksInSettings):
         if not remove and not mcp_is_there():
             return ()
         path = self.file(target).with_name("config.toml")
-        return (toml_block(path, "" if remove else _CODEX_SERVER.format(*map(json.dumps, _server_words()))),)
+        return (_toml_without_server(path) if remove else _toml_with_server(path),)
 
     def notes(self, target: Target) -> tuple[str, ...]:  # noqa: ARG002 - the same everywhere
         return (
@@ -146,35 +148,133 @@ def _server_words() -> tuple[str, list[str]]:
     return words[0], [*words[1:], "mcp"]
 
 
-_BLOCK_START, _BLOCK_END = "# begin: made by holdfast install\n", "# end: made by holdfast install\n"
-_CODEX_SERVER = "[mcp_servers.holdfast]\ncommand = {}\nargs = {}\n"
+_BLOCK_START, _BLOCK_END = "# begin: made by holdfast install", "# end: made by holdfast install"
+_SERVER = ("mcp_servers", "holdfast")
+_BOM = "\ufeff"
 
 
-def toml_block(path: Path, block: str) -> FileChange:
-    """Our tables at the end of a file of the user's; an empty block takes them out to the byte."""
-    before = files.read_text(path)
-    head, found, rest = (before or "").partition(_BLOCK_START)
-    own = head[:-1] + rest.partition(_BLOCK_END)[2] if found else before or ""
+def _toml_with_server(path: Path) -> FileChange:
+    """Our server, in a table at the end of a file of the user's; where it is there, it stays in its place."""
+    before, bom, text = _read_toml(path)
+    server = _server_in(path, text)
+    kept = files.read_text(backup_path(path))
+    command, arguments = _server_words()
+    wanted = {"command": command, "args": arguments}
+    if server is not None:
+        if not hook_settings.runs_our_program(server) or {**server, **wanted} == server:
+            return FileChange(path, before, before)
+        after = _with_values(text, wanted)
+        if _server_in(path, after) == {**server, **wanted}:
+            return FileChange(path, before, bom + after, kept, within=path.parent)
+    own = None if before is None else _without_ours(text)
     # an empty file of the user's has an empty line before the block, a new file has none
-    was_there = bool(own or head) if found else before is not None
-    _check_toml(path, own)
-    servers = tomllib.loads(own).get("mcp_servers")
-    if not block or (isinstance(servers, dict) and "holdfast" in servers):
-        after = own if was_there else None
-    else:
-        after = f"{own}{chr(10) if was_there else ''}{_BLOCK_START}{block}{_BLOCK_END}"
-        _check_toml(path, after, "a table [mcp_servers.holdfast] cannot stand beside `mcp_servers = …`: ")
-    return FileChange(path, before, after, within=path.parent)
+    gap = "" if own is None and not bom else "\n"
+    lines = [_BLOCK_START, "[mcp_servers.holdfast]", *(_line(*one) for one in wanted.items()), _BLOCK_END]
+    after = "".join((bom, own or "", gap, *(f"{line}\n" for line in lines)))
+    _parsed(
+        path,
+        after.removeprefix(bom),
+        "a table [mcp_servers.holdfast] cannot stand beside `mcp_servers = …`: ",
+    )
+    return FileChange(path, before, after, before, within=path.parent)
 
 
-def _check_toml(path: Path, text: str, why: str = "") -> None:
+def _toml_without_server(path: Path) -> FileChange:
+    """Our server is known by its name and its command; what the agent wrote beside it stays to the byte."""
+    before, bom, text = _read_toml(path)
+    server = _server_in(path, text)
+    if before is None or (server is not None and not hook_settings.runs_our_program(server)):
+        note = server and f"[mcp_servers.holdfast] in {path} is kept: it is not as Holdfast wrote it."
+        return FileChange(path, before, before, note=note or None)
+    own = _without_ours(text)
+    after = bom + (own or "") if bom or own is not None else None
+    note = None
+    if _server_in(path, own or "") is not None:
+        note = f"{path} still names Holdfast's tools: remove `holdfast` from `mcp_servers`."
+    # settings for our tools go with them, so the file as it was is kept if anything was changed since
+    backup = None if after == files.read_text(backup_path(path)) else before
+    return FileChange(path, before, after, backup, within=path.parent, note=note)
+
+
+def _read_toml(path: Path) -> tuple[str | None, str, str]:
+    """The file, the mark that some editors put first, and the text after it."""
+    before = files.read_text(path)
+    text = (before or "").removeprefix(_BOM)
+    return before, _BOM if text != (before or "") else "", text
+
+
+def _server_in(path: Path, text: str) -> Any:
+    servers = _parsed(path, text).get(_SERVER[0])
+    return cast("dict[str, Any]", servers).get(_SERVER[1]) if isinstance(servers, dict) else None
+
+
+def _parsed(path: Path, text: str, why: str = "") -> dict[str, Any]:
     try:
-        tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
         hint = "fix the file; nothing was changed"
         if why:
             hint = "write each server there as a table ([mcp_servers.NAME]); nothing was changed"
         raise InvalidInputError(f"{path}: {why}{error}", hint=hint) from None
+
+
+def _without_ours(text: str) -> str | None:
+    """The text without our server and the comments around it; None where it was all there is."""
+    parts = list(_statements(text))
+    first = next((at for at, one in enumerate(parts) if _begins_ours(*one)), len(parts))
+    head, rest = (_kept(some) for some in (parts[:first], parts[first:]))
+    if parts and not head + rest:
+        return None
+    starts = [one.strip() for one, _ in parts[max(first - 1, 0) : first + 1]]
+    if first < len(parts) and (starts[-1] == _BLOCK_START or starts[0] == ""):
+        head = head.removesuffix("\n").removesuffix("\r")
+    return head + ("\n" if rest and head and not head.endswith("\n") else "") + rest
+
+
+def _begins_ours(statement: str, keys: tuple[str, ...]) -> bool:
+    return statement.strip() == _BLOCK_START or keys[:2] == _SERVER
+
+
+def _kept(parts: list[tuple[str, tuple[str, ...]]]) -> str:
+    return "".join(one for one, keys in parts if not _begins_ours(one, keys) and one.strip() != _BLOCK_END)
+
+
+def _with_values(text: str, values: Mapping[str, Any]) -> str:
+    """The text with other values of our server, each on the line where it was."""
+    new: dict[tuple[str, ...], str] = {
+        (*_SERVER, name): f"{_line(name, value)}\n" for name, value in values.items()
+    }
+    return "".join(new.get(keys, one) for one, keys in _statements(text))
+
+
+def _line(name: str, value: Any) -> str:
+    """JSON's strings and lists are TOML's, too."""
+    return f"{name} = {json.dumps(value)}"
+
+
+def _statements(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The text in pieces, each with the full name of what it sets; a comment or an empty line has none."""
+    table: tuple[str, ...] = ()
+    piece = ""
+    for line in re.findall(r"[^\n]*\n|[^\n]+", text):
+        piece += line
+        try:
+            keys = _keys(tomllib.loads(piece))
+        except tomllib.TOMLDecodeError:  # a string or a list goes on in the next line
+            continue
+        if piece.lstrip().startswith("["):
+            table = keys
+            yield piece, table
+        else:
+            yield piece, (*table, *keys) if keys else ()
+        piece = ""
+
+
+def _keys(told: Any) -> tuple[str, ...]:
+    if not isinstance(told, dict) or len(table := cast("dict[str, Any]", told)) != 1:
+        return ()
+    (name, inner), *_ = table.items()
+    return (name, *_keys(inner))
 
 
 class OpenCode:
