@@ -17,7 +17,7 @@ from holdfast.base.process import ProcessIdentity, is_alive, machine
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from typing import Protocol
+    from typing import Any, Protocol
 
     from holdfast.model.task import Task
 
@@ -82,6 +82,19 @@ class IssueFacts:
     @property
     def says_nothing(self) -> bool:
         return (self.title, self.description) == (folder_title(self.id), "")
+
+
+class WorkflowFacts:
+    """What a workflow tells of itself, whether it is a value or was only read."""
+
+    if TYPE_CHECKING:
+        options: Any
+        worktree: str
+
+    @property
+    def users_folder(self) -> str:
+        """The user's folder that the work is in; nothing where it is in clones of the workers."""
+        return "" if self.options.repository is not None else self.worktree
 
 
 def folder_title(name: str) -> str:

@@ -17,6 +17,7 @@ from holdfast.model.statuses import (
     RESUMABLE,
     VALID_TRANSITIONS,
     IssueFacts,
+    WorkflowFacts,
     WorkflowStatus,
     folder_title,
 )
@@ -97,7 +98,7 @@ class WorkflowOptions(Value):
         )
 
 
-class Workflow(Value):
+class Workflow(WorkflowFacts, Value):
     id: str
     issue: Issue
     worktree: str = Field(description="Folder the work happens in")
@@ -116,11 +117,6 @@ class Workflow(Value):
         default=None, description="Claim of the current runner; required for every write by a runner"
     )
     resume_at: AwareDatetime | None = Field(default=None, description="When it resumes automatically")
-
-    @property
-    def users_folder(self) -> str:
-        """The user's folder that the work is in; nothing where it is in clones of the workers."""
-        return "" if self.options.repository is not None else self.worktree
 
     def without_secrets(self) -> Self:
         """As with any value; but the folder stays, whatever its name sounds like: it is where the work is."""

@@ -15,7 +15,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any, cast
 
-from holdfast.model.statuses import IssueFacts, Lease, PlanFacts
+from holdfast.model.statuses import IssueFacts, Lease, PlanFacts, WorkflowFacts
 from holdfast.model.thresholds import DEFAULT_PRIORITY, WORKFLOW_PAUSE
 from holdfast.store.sqlite import LEASE_AGE, SCHEMA_HEAD, SCHEMA_VERSION, prepare, sqlite_driver, sqlite_path
 
@@ -384,6 +384,10 @@ class _IssueRecord(IssueFacts, DocumentRecord):
     pass
 
 
+class _WorkflowRecord(WorkflowFacts, DocumentRecord):
+    pass
+
+
 class _SnapshotRecord(DocumentRecord):
     """Counts of its tasks are columns of their own."""
 
@@ -416,8 +420,8 @@ class QuickStore:
     def __init__(self, reader: QuickReader) -> None:
         self._reader = reader
 
-    def workflow(self, workflow_id: str) -> DocumentRecord:
-        return DocumentRecord(self._reader.workflow(workflow_id), "workflow")
+    def workflow(self, workflow_id: str) -> _WorkflowRecord:
+        return _WorkflowRecord(self._reader.workflow(workflow_id), "workflow")
 
     def workflows(
         self, *, worktree: str | None = None, statuses: Collection[str] | None = None, limit: int = 100
