@@ -374,6 +374,7 @@ LEAKS: dict[str, str] = {
     "more commands": "schtasks /create /ru bob /rp @P¦reg add x /v DefaultPassword /t REG_SZ /d \"@P\" /f¦openssl passwd -6 '@P'¦wpa_passphrase Home '@P'¦printf '@P' | docker secret create x -¦rclone config create nas sftp user bob pass @S7¦certutil -f -p @P -importpfx a.pfx¦curl --proxy-user bob:'@P' x¦curl -u bob:\\\n@S7 x¦vault operator unseal @B¦netsh wlan show profile x key=clear\n    Key Content            : @P¦PRAGMA key = '@P';¦[mx.corp]:587 bob@¬x.org:@S7¦cloudflared service install `eyJ~hIjoi@120`",
     "more code": 'btoa(\'bob:@P\')¦base64.b64encode(b"bob:@P")¦curl_setopt($c, CURLOPT_USERPWD, "bob:@P");¦new Client("sa", "@S7a")¦redis.Redis("h", 6379, 0, "@S7a")¦pyotp.TOTP("@b")¦KEY = bytes.fromhex("@J")¦UPDATE users SET password = crypt(\'@P\', gen_salt(\'bf\'))¦api_key: Optional[str] = "@T"¦os.environ.get(\'API_KEY\') or \'@T\'¦&lt;password&gt;@S7&lt;/password&gt;¦key: "@B"¦sip:bob:@S7@¬mq.corp:5060',
     "hashes": 'pbkdf2_sha256$600000$@22$@B¦SCRAM-SHA-256$4096:@22==$@B:@B¦bob:1001:aad3b435b51404eeaad3b435b51404ee:@H:::¦"bob" "md5@H"¦grub.pbkdf2.sha512.10000.@J.@J',
+    "near a name": "Invalid user Harbor@d! from 10.0.0.1 (typed the password as user)¦assert 'Copper@d!' == 'x'  # settings.DB_PASSWORD¦adb shell input text 'Violet#@a9Zb'  # password field",
     "net user": 'net user bob @P /add¦NET USER svc "@P" /ADD¦net user bob @P',
     "signs that nobody sees": 'pass\u200bword=@P¦p\u200ca\u200css\u2060word: @P¦password:\u00a0@P¦pass\\u200bword=@S7¦api\u00ad_key = "@T"¦pass&shy;word: @S7¦password:&nbsp;@S7¦`gh\u200b~p_@36`',
 }
@@ -917,6 +918,9 @@ key: "d41d8cd98f00b204e9800998ecf8427e"
 my key is lost2 and the key is found
 dashboard /v 2 /rp 3 /p: 4
 send "exit2\r"
+Is the password for user2024? It is not.
+the password of server12 was set in v2.0.1!
+reset_password(user2, "a!B") # password policy
 """
 
 

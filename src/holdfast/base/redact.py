@@ -39,6 +39,7 @@ from holdfast.base.secret_forms import (
     inserted,
     is_second,
     letters_beyond,
+    near_name,
     on_command_lines,
     places_of_escapes,
     with_alias,
@@ -464,13 +465,13 @@ _AFTER_NAME = (
     r"(?:\s{0,3}(?:[a-z:]{0,30}(?:from|new|str|string|some|crypt|hash|md5|sha[0-9]{1,3}|encode|make)|\[\]byte)\((?=\\{0,15}[\"'\x60])|)\*{0,2}(?:"
     rf"(?P<below>{_BELOW})(?=[^\s\\]|\\{{1,15}}[\"'])|(?P<list>\s{{0,3}}\[{_GAP})(?=\\{{0,15}}[\"'])|\s{{0,3}}|\\{{1,15}}t)"
     r"(?:<(?:value|plaintext)>|<!\[cdata\[)?"
-    rf"|:?</(?:key|name|t[dh]|dt|b|strong|label|code)>:?{_GAP}<(?:string|value|t?dd?|code|b|span|pre|kbd|input value=(?=\\{{0,15}}[\"']))>?(?P<xml>)"
+    rf"|:?</(?:key|name|t[dh]|dt|b|strong|label|code)>:?{_GAP}<(?:string|value|t?dd?|code|b|span|pre|kbd|input value=(?=\\{{0,15}}[\"']))>?(?:<string>)?(?P<xml>)"
     rf"|[ \t]{{0,2}}(?P<title>{_LINE_END}(?:[-=]{{3,40}}{_LINE_END}|{_LINE_END})?[ \t]{{0,8}})"
     r"|\s{0,30}(?P<cell>\|)\s{0,3}"
     rf"|\s{{0,3}}\{{(?:{_GAP}(?:type|description|sensitive)\s{{0,8}}=[^\n\\]{{1,60}}){{0,3}}{_GAP}default\s{{0,3}}=\s{{0,3}}"
     r"|\s{1,3}(?:[05-9]\s|plaintext )?|(?<=openssl passwd)(?:\s-[a-z0-9]{1,8}){1,3}\s)"
     r"(?P<open>[bfrun@$]?\\{0,15}[\"'\x60]|(?=[^\s\"'\\,;(){}<>\[\]|\x60]{4}|[a-z]{3} )(?![0-9]{1,5}[,}\s]))(?=[^\s\"'\\,;(){}<>\[\]|\x60])"
-    r"|(?P<column>(?=[ *]{0,40}(?:[,;|\t\r\n]|\\{1,15}(?:[tnr]|u25)|$)|  | from )))"
+    r"|(?P<column>(?=[ *]{0,40}(?:[,;|\t\r\n]|\\{1,15}(?:[tnr]|u25)|$)|  | from ))|(?<=ssword)(?=[ )]))"
 )
 _BARE = re.compile(rb"[^\s\"'\\,;(){}<>\[\]\x60\x1a]{1,400}")
 _QUOTED = re.compile(rb"[^\"'\x60\\\r\n]{1,400}")
@@ -491,10 +492,12 @@ def _named(data: bytes, lowered: bytes) -> Iterator[Found]:
         read = 0
         while match:
             start = match.end()
-            found = None if match["column"] is not None else _value_of(data, match)
+            found = None if match["open"] is None else _value_of(data, match)
             if not found and match.start() >= read:
                 below, read = below_headers(data, match.end("tail"))
                 yield from below
+                if lowered[match.start()] == 112:  # of a password
+                    yield from near_name(data, match.start(), match.end("tail"))
             if found:
                 yield (*found, "assigned-secret")
                 start = found[1]
@@ -805,7 +808,7 @@ def _starts(lowered: bytes, word: bytes, rare: int) -> Iterator[int]:
 
 def _other_auth(data: bytes, lowered: bytes, at: int) -> Iterator[Found]:
     named = _AUTH_NAME.match(lowered, at)
-    value = _value_of(data, named) if named and named["column"] is None else None
+    value = _value_of(data, named) if named and named["open"] is not None else None
     if value:
         yield (*value, "assigned-secret")
     match = _DOCKER_AUTH.match(data, at)

@@ -139,10 +139,11 @@ _OPTIONS: dict[bytes, tuple[tuple[re.Pattern[bytes], tuple[bytes, ...]], ...]] =
     b"--encrypt": ((_ARGUMENT, (b"qpdf",)),),
 }
 """By option: what follows it, in lines that name one of these programs."""
-_INTO_ASKING = re.compile(
-    rb"\|[^|\r\n\\]{0,60}?(?:sudo -S|passwd|-stdin|with-token|kinit|passphrase-fd|cryptsetup|secret put|secret create"
+_ASKING = re.compile(
+    rb"[^|\r\n\\]{0,60}?(?:sudo -S|passwd|-stdin|with-token|kinit|passphrase-fd|cryptsetup|secret put|secret create"
     rb"|secrets (?:create|versions)|secret-tool store|pass insert)"
 )
+_PIPE = re.compile(rb"\| ?(?=[a-z])")
 _PRINTED_INTO = re.compile(
     rb"(?:echo |printf (?:\\{0,15}[\"']?%s(?:\\{1,15}n)?\\{0,15}[\"']? )?)(?:-[a-zA-Z]{1,3} )?\\{0,15}[\"']?(?:[a-z0-9_.-]{1,40}:)?"
     + _IN_COMMAND
@@ -323,8 +324,10 @@ def on_command_lines(data: bytes, lowered: bytes) -> Iterator[Found]:
 def _of_input(data: bytes, lowered: bytes) -> Iterator[Found]:
     for place in _BEGUN.finditer(lowered):
         yield from _argument_of(_BEGUN_WITH_B.match(data, place.start()))
-    for pipe in _INTO_ASKING.finditer(data):
-        yield from _before(data, pipe.start(), _PRINTED_INTO)
+    for pipe in _PIPE.finditer(data):
+        before = data[max(0, pipe.start() - _LONGEST_COMMAND) : pipe.start()]
+        if (b"echo " in before or b"printf " in before) and _ASKING.match(data, pipe.end()):
+            yield from _before(data, pipe.start(), _PRINTED_INTO)
     for at in every(data, b"<<<"):
         if _asks(data, at):
             yield from _argument_of(_HERE_STRING.match(data, at))
@@ -509,6 +512,26 @@ _DIGIT = re.compile(rb"[0-9]")
 _SIGN = re.compile(rb"[!#$%^&*?@+~]")
 
 
+# ── near a password's name ────────────────────────────────────────────────────────────────────────
+
+_MADE_UP = re.compile(
+    # Letters, digits and a sign at the end, or signs among all kinds of letters: no code and no sentence has such a word.
+    rb"(?<![^\s\"'\x60(])(?P<secret>(?=[A-Za-z0-9._-]{0,40}[0-9]{2})(?=[0-9._-]{0,40}[A-Za-z][A-Za-z0-9._-]{3,40}[!#^*])[A-Za-z0-9._-]{7,40}[!#%^*]"
+    rb"|(?=[^a-z\s]{0,20}[a-z])(?=[^A-Z\s]{0,20}[A-Z])(?=[^0-9\s]{0,20}[0-9])[A-Za-z0-9._-]{2,20}[!#^*][A-Za-z0-9!#^*._=-]{6,30})(?=[\s\"'\x60),;]|\\|$)"
+)
+_NEAR_BY = 80
+
+
+def near_name(data: bytes, start: int, end: int) -> Iterator[Found]:
+    """On the line of a password's name, before or behind it."""
+    low, high = max(0, start - _NEAR_BY), end + _NEAR_BY
+    line = data.rfind(b"\n", low, start) + 1 or low
+    stop = data.find(b"\n", end, high)
+    for word in _MADE_UP.finditer(data, line, high if stop < 0 else stop):
+        if not is_placeholder(word["secret"]) and not is_slug(word["secret"]):
+            yield (*word.span("secret"), "assigned-secret")
+
+
 # ── tables ────────────────────────────────────────────────────────────────────────────────────────
 
 # Below a header that names it: CSV, Markdown, what databases print. Each line is read once.
@@ -520,7 +543,7 @@ _ENDS_CELL = re.compile(
     rb"[\"'\x60*]{0,2} {0,40}(?:[,;|\t\r\n]|\\{1,15}(?:[tnr]|u25)|\\{0,15}\"(?:[,;\s\\]|$)|$)|  | (?:from|FROM) "
 )
 _REST_OF_HEADER = re.compile(
-    rb"(?:[A-Za-z0-9 ,;|\t_.#/\"'\x60*?-]|\\{1,15}(?:t|u25[0-9a-f]{2}|\")){0,600}", re.ASCII
+    rb"[A-Za-z0-9 ,;|\t_.#/\"'\x60*?-]*+(?:\\{1,15}(?:t|u25[0-9a-f]{2}|\")[A-Za-z0-9 ,;|\t_.#/\"'\x60*?-]*+)*+"
 )
 _HEADER = re.compile(rb"[A-Za-z?][A-Za-z0-9 ?_.#/-]{0,40}|#|")
 _RULE = re.compile(rb"[-=]{3}|\?{4}|(?:\\{1,15}u25..){3}|^\s*$")
@@ -534,10 +557,10 @@ _FRAME = b" \t\"'\x60*\\>"
 
 def below_headers(data: bytes, at: int) -> tuple[list[Found], int]:
     """What stands in the columns that the line around `at` names, and how far this was read."""
-    rest = _REST_OF_HEADER.match(data, at)
+    rest = _REST_OF_HEADER.match(data, at) if _ENDS_CELL.match(data, at) else None
     end = rest.end() if rest else at
-    first = _NEW_LINE.match(data, end)
-    if first is None or not _ENDS_CELL.match(data, at):
+    first = _NEW_LINE.match(data, end) if rest else None
+    if first is None:
         return [], end
     start = _start_of_line(data, at)
     start, _ = _inside_string(data, start, end, first)
