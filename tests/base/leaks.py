@@ -921,6 +921,7 @@ send "exit2\r"
 Is the password for user2024? It is not.
 the password of server12 was set in v2.0.1!
 reset_password(user2, "a!B") # password policy
+| 'CryptoKey'\n| 'DOMMatrixReadOnly'\n| 'GPUCompilationInfo'
 """
 
 

@@ -658,7 +658,7 @@ def _is_cell(value: bytes, name: bytes) -> bool:
         return False
     if family == "password":
         return bool(_DIGIT.search(value) or _SIGN.search(value))
-    return len(value) >= 12 and (is_mixed_case(value) or len(_DIGIT.findall(value)) > 1)
+    return len(value) >= 12 and len(_DIGIT.findall(value)) > 1
 
 
 # ── other languages, and escapes ──────────────────────────────────────────────────────────────────
