@@ -558,6 +558,23 @@ def test_a_server_of_the_users_in_our_block_is_kept_and_named(tmp_path: Path) ->
     assert path.read_text() == text
 
 
+def test_what_was_set_for_our_tools_in_gemini_stays(tmp_path: Path) -> None:
+    _install("gemini", tmp_path)
+    path = tmp_path / FILES["gemini"]
+    settings = json.loads(path.read_text())
+    settings["mcpServers"]["holdfast"] |= {"trust": True, "excludeTools": ["undo"]}
+    changed = json.dumps(settings, indent=2) + "\n"
+    path.write_text(changed)
+    _install("gemini", tmp_path)
+    assert path.read_text() == changed
+    path.write_text(changed.replace(sys.executable, "/elsewhere/bin/python"))
+    _install("gemini", tmp_path)
+    assert json.loads(path.read_text()) == settings, "only the commands are others"
+    _uninstall("gemini", tmp_path)
+    assert not path.exists()
+    assert json.loads(backup_path(path).read_text()) == settings
+
+
 @pytest.mark.parametrize("text", ["mcp_servers = 5\n", "mcp_servers = {}\n"])
 def test_servers_that_are_no_tables_are_told_of(text: str, tmp_path: Path) -> None:
     path = tmp_path / ".codex" / "config.toml"

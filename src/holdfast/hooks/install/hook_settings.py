@@ -88,7 +88,8 @@ class _Document:
         for name, value in wanted.settings.items():
             text = self._with_setting(text, name, value)
         for name, value in wanted.servers.items():
-            text = self._with_server(text, name, value)
+            # what the user or the agent set for our server stays with it
+            text = self._with_server(text, name, {**self._own_servers().get(name, {}), **value})
         return text
 
     def _with_setting(self, text: str, name: str, value: dict[str, Any]) -> str:
@@ -123,12 +124,16 @@ class _Document:
             for one in self._root.members or []
             if runs_our_program(one.node.plain) and one.name not in wanted.settings
         ]
-        servers = {
-            one.name: one.node.plain for one in _servers_of(self._root) if runs_our_program(one.node.plain)
-        }
+        servers = self._own_servers()
         taken = {one.name for one in _servers_of(self._root)} - set(servers)
         wanted_servers = {name: value for name, value in wanted.servers.items() if name not in taken}
-        return found == expected and not rest and not stale and servers == wanted_servers
+        told = {name: {**servers.get(name, {}), **value} for name, value in wanted_servers.items()}
+        return found == expected and not rest and not stale and servers == told
+
+    def _own_servers(self) -> dict[str, dict[str, Any]]:
+        return {
+            one.name: one.node.plain for one in _servers_of(self._root) if runs_our_program(one.node.plain)
+        }
 
     def _has_setting(self, name: str, value: dict[str, Any]) -> bool:
         there = self._root.get(name)
