@@ -15,9 +15,12 @@ from typing import Any
 import pytest
 
 from holdfast import IncrementalPauseManager, SessionPauseManager
+from holdfast.base.errors import StorageError
 from holdfast.hooks import background_tasks
 from holdfast.hooks.background_tasks import SessionWork
+from holdfast.hooks.fast import notes
 from holdfast.hooks.fast.context import LIMITS
+from holdfast.hooks.fast.event import MOMENTS
 from holdfast.project.layout import ProjectLayout
 from holdfast.sessions.transitions import Facts
 from hooks.harness import PATIENCE, AgentSession, said
@@ -1001,3 +1004,70 @@ def test_a_handover_is_at_hand_though_older_ones_have_later_names(session: Agent
     session.wait_for(lambda: not all(path.exists() for path in ahead))
     name = settled(session)["session_id"]
     assert (session.sessions / f"{name}.context-{LIMITS['claude-code']}.md").exists()
+
+
+# ── a project folder that is gone ─────────────────────────────────────────────────────────────────
+
+EVENTS = [(agent, name) for agent, events in MOMENTS.items() for name in events]
+SAYS = {"prompt": "go on", "tool_name": "Bash", "tool_input": {"command": "git status"}, "source": "resume"}
+
+
+@pytest.mark.parametrize(("agent", "event"), EVENTS, ids=[f"{agent}-{name}" for agent, name in EVENTS])
+def test_no_event_makes_a_project_folder_that_is_gone(tmp_path: Path, agent: str, event: str) -> None:
+    """A worktree was removed, and the agent that worked in it still runs."""
+    outside, gone = tmp_path / "outside", tmp_path / "trees" / "gone"
+    outside.mkdir()
+    late = AgentSession(outside, tmp_path, agent, variables={"CLAUDE_PROJECT_DIR": str(gone)})
+    for answer in (late.fire, late.fire_python):
+        result = answer(event, cwd=str(gone), **SAYS)
+        assert (result.code, result.out, result.err) == (0, "", "")
+    assert not gone.parent.exists()
+    assert not list(outside.iterdir())
+
+
+def test_a_project_folder_that_is_gone_leaves_no_session_in_the_one_around_it(
+    session: AgentSession,
+) -> None:
+    (session.project / ".git").mkdir()
+    late = AgentSession(session.project, session.home, "codex")
+    for event in ("UserPromptSubmit", "Stop", "SessionEnd"):
+        assert late.fire(event, cwd=str(session.project / "trees" / "gone"), **SAYS).out == ""
+    assert [path.name for path in session.project.iterdir()] == [".git"]
+
+
+def test_a_session_goes_on_whose_subfolder_is_gone(session: AgentSession) -> None:
+    session.agent = "codex"
+    session.start()
+    session.fire("UserPromptSubmit", cwd=str(session.project / "removed"), **SAYS)
+    assert (session.notes / "prompts").read_text().strip() == "1"
+
+
+def test_a_folder_that_is_gone_is_no_way_past_the_guards(tmp_path: Path) -> None:
+    late = AgentSession(tmp_path, tmp_path, variables={"CLAUDE_PROJECT_DIR": str(tmp_path / "gone")})
+    command = {"command": "rm -rf " + "/"}
+    result = late.fire("PreToolUse", cwd=str(tmp_path / "gone"), tool_name="Bash", tool_input=command)
+    assert result.refusal
+    assert not (tmp_path / "gone").exists()
+
+
+@pytest.mark.parametrize("task", background_tasks.TASKS)
+def test_no_background_task_makes_a_project_folder_that_is_gone(session: AgentSession, task: str) -> None:
+    gone = session.home / "trees" / "gone"
+    script = str(Path(background_tasks.__file__).with_name("background.py"))
+    done = session.run([sys.executable, script, task, "codex", "s-1", str(gone), "1"], b"")
+    assert (done.out, done.err) == ("", "")
+    assert not gone.parent.exists()
+
+
+def test_nothing_makes_a_project_folder_that_goes_meanwhile(tmp_path: Path) -> None:
+    gone = tmp_path / "trees" / "gone"
+    work = SessionWork("codex", "s-1", str(gone))
+    for make in (
+        lambda: notes.ensure_folder(str(work.folder)),
+        lambda: background_tasks.settle(work, "end"),
+        lambda: background_tasks.recover(work),
+        ProjectLayout(gone).ensure,
+    ):
+        with pytest.raises((FileNotFoundError, StorageError)):
+            make()
+        assert not gone.parent.exists()

@@ -7,6 +7,7 @@ session), `recover` (what killed sessions left), `contexts` (prepare a session's
 
 from __future__ import annotations
 
+import os
 import sys
 
 
@@ -17,6 +18,8 @@ def main(arguments: list[str]) -> int:
     from holdfast.hooks.fast import error_log
 
     learn_of_children()
+    if not os.path.isdir(project):
+        return 1  # removed or renamed since: it must not come back
     work = SessionWork(agent, session, project)
     try:
         work.listen_to_warnings()

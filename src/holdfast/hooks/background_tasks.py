@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 from holdfast.base.clock import iso, seconds_between, system_clock, to_datetime
-from holdfast.base.durable import lock_file, make_folder, replace_file
+from holdfast.base.durable import lock_file, replace_file
 from holdfast.base.errors import HoldfastError
 from holdfast.hooks.fast import error_log, notes
 from holdfast.hooks.fast.context import (
@@ -166,7 +166,7 @@ def settle(
     `instructions` are the user's own for the summary of a compaction; `at` is when the session was last
     heard of, if that is not now.
     """
-    make_folder(work.folder)
+    notes.ensure_folder(str(work.folder))
     if cause == "end" and os.path.exists(work.note(formats.STOPPED)):
         cause = "exhaustion"  # the stop left a process to settle it, which the session's end may overtake
     try:
@@ -702,7 +702,7 @@ def recover(work: SessionWork) -> bool:
         if name:
             prepare_contexts(work, name)
             names += [] if is_told else [name]
-    make_folder(work.folder)
+    notes.ensure_folder(str(work.folder))
     notes.write(work.note(formats.RECOVERED), "\n".join(filter(None, names)).encode())
     return True
 

@@ -204,7 +204,6 @@ class Trust:
         folder = os.path.join(project, FOLDER)
         if _mark_in(folder) and self.foreign_because(project) is None:
             return
-        os.makedirs(project, exist_ok=True)
         with _Lock(self._writable()):
             try:
                 os.mkdir(folder, 0o700)

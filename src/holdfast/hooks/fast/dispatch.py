@@ -186,6 +186,9 @@ TASK_OF = "HOLDFAST_WORKFLOW"
 
 def dispatch(event: AgentEvent) -> HookAnswer:
     answer = HookAnswer()
+    if event.is_gone:
+        _guards_alone(event, answer)
+        return answer
     if event.foreign:
         _without_folder(event, answer)
         return answer
@@ -196,8 +199,7 @@ def dispatch(event: AgentEvent) -> HookAnswer:
         if is_task and name in RUNNERS_OWN:
             continue
         _attempt(event, "housekeeping", name, lambda rule: rule(event, answer))
-    for name in _due(GUARDS, event):
-        _attempt(event, "guards", name, lambda rule: _guard(event, answer, rule))
+    _guards_alone(event, answer)
     _note_index(event)
     if answer.blocked or answer.stop:
         return answer
@@ -236,10 +238,15 @@ _ONLY_THE_USER = (
 )
 
 
-def _without_folder(event: AgentEvent, answer: HookAnswer) -> None:
-    """Guards need no notes. Everything else would read or write a folder that came from elsewhere."""
+def _guards_alone(event: AgentEvent, answer: HookAnswer) -> None:
+    """They need no notes. Where the project's folder is gone, anything else would make it again."""
     for name in _due(GUARDS, event):
         _attempt(event, "guards", name, lambda rule: _guard(event, answer, rule))
+
+
+def _without_folder(event: AgentEvent, answer: HookAnswer) -> None:
+    """Everything but the guards would read or write a folder that came from elsewhere."""
+    _guards_alone(event, answer)
     if event.moment == "status":
         answer.status = "holdfast: not trusted here"
     elif event.moment == "start" or (answer.blocked is None and _is_to_be_told(event)):

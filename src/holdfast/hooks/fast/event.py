@@ -6,7 +6,7 @@ import time
 
 from holdfast.hooks.fast.payload import mapping, members, text
 from holdfast.project import trust
-from holdfast.project.formats import FOLDER, STATE, UNKNOWN_SESSION, hooks_folder
+from holdfast.project.formats import FOLDER, STATE, UNKNOWN_SESSION, WHO, hooks_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,7 +90,8 @@ class AgentEvent:
         self.environ = environ
         self.now = time.time()
         self.session = text(self.fields.get("session_id")) or UNKNOWN_SESSION
-        self.project = project_of(agent, text(self.fields.get("cwd")), environ)
+        start = _start_of(agent, text(self.fields.get("cwd")), environ)
+        self.project = _project_from(start, environ)
         self.key = file_name_for(self.session)
         self.marks = marks = trust.Trust()
         self.foreign = marks.foreign_because(self.project)
@@ -99,6 +100,11 @@ class AgentEvent:
         self.state = os.path.join(marks.nowhere if self.foreign else own, STATE)
         self.folder = os.path.join(hooks_folder(self.state), self.key)
         """Notes on this agent session alone."""
+        self.is_gone = not os.path.isdir(start) and not os.path.exists(self.note(WHO))
+        """Whether the folder it works in was removed, and no project above it knows this session."""
+        if self.is_gone:
+            self.state = os.path.join(marks.nowhere, STATE)
+            self.folder = os.path.join(hooks_folder(self.state), self.key)
         self.gauge: Gauge | None = None
         """How full the window is, once housekeeping has looked."""
         self.prompts = 0
@@ -162,10 +168,11 @@ def _as_word(entry: object) -> str:
 
 def project_of(agent: str, cwd: str, environ: "Mapping[str, str]") -> str:
     """The folder whose `.holdfast` this session uses: as the command line finds it."""
-    given = environ.get("HOLDFAST_PROJECT")
-    if given:
-        return os.path.realpath(given)
-    return trust.nearest_project(_start_of(agent, cwd, environ))
+    return _project_from(_start_of(agent, cwd, environ), environ)
+
+
+def _project_from(start: str, environ: "Mapping[str, str]") -> str:
+    return start if environ.get("HOLDFAST_PROJECT") else trust.nearest_project(start)
 
 
 def passed_over(event: "AgentEvent") -> "tuple[str, str] | None":
@@ -178,7 +185,10 @@ def passed_over(event: "AgentEvent") -> "tuple[str, str] | None":
 def _start_of(agent: str, cwd: str, environ: "Mapping[str, str]") -> str:
     # Claude Code's own word does not move when the agent changes folder in mid-session.
     return os.path.realpath(
-        (agent == "claude-code" and environ.get("CLAUDE_PROJECT_DIR")) or cwd or os.getcwd()
+        environ.get("HOLDFAST_PROJECT")
+        or (agent == "claude-code" and environ.get("CLAUDE_PROJECT_DIR"))
+        or cwd
+        or os.getcwd()
     )
 
 

@@ -28,7 +28,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 
 
 def ensure_folder(folder: str) -> None:
-    """Private from the start; `.holdfast` itself ignores itself for git."""
+    """Private from the start; `.holdfast` itself ignores itself for git. No project is made that is gone."""
     if os.path.isdir(folder):
         return
     project = folder[: folder.index(f"/{formats.FOLDER}/")]
@@ -36,11 +36,20 @@ def ensure_folder(folder: str) -> None:
     parts = [f"{project}/{formats.FOLDER}/{part}" for part in (formats.SESSIONS, formats.STATE)]
     missing = [part for part in parts if not os.path.isdir(part)]
     for part in missing:
-        os.makedirs(part, 0o700, exist_ok=True)
+        _make(part)
     if missing:
         sync_names(f"{project}/{formats.FOLDER}")
-    for part in (os.path.dirname(folder), folder):  # the mode is for the last one of a path alone
-        os.makedirs(part, 0o700, exist_ok=True)
+    for part in (os.path.dirname(folder), folder):
+        _make(part)
+
+
+def _make(folder: str) -> None:
+    """Without those above it: of a project that is removed meanwhile nothing is made again."""
+    try:
+        os.mkdir(folder, 0o700)
+    except FileExistsError:
+        if not os.path.isdir(folder):
+            raise
 
 
 def read(path: str, most: int = 1 << 20) -> bytes | None:
