@@ -142,8 +142,14 @@ def test_no_tool_waits_for_a_look_that_takes_long_and_the_record_says_what_it_ma
     assert missed.startswith("what turn 1 changed")
     shown = agent.holdfast("tx", "show", found.id).out
     assert missed in shown
+    for words in (["tx", "rollback"], ["rewind", "0"]):
+        done = agent.holdfast(*words, "--dry-run")
+        assert (done.code, done.err) == (3, f"not covered: {missed}\n")
+        done = agent.holdfast(*words, "--dry-run", "--json")
+        assert (done.code, done.data["not_covered"]) == (3, [missed])
+    assert agent.holdfast("rewind", "1", "--dry-run").code == 0
     done = agent.holdfast("tx", "rollback", "--yes")
-    assert (done.code, (agent.project / "lost").exists()) == (0, True)
+    assert (done.code, done.err, (agent.project / "lost").exists()) == (3, f"not covered: {missed}\n", True)
 
 
 @pytest.mark.parametrize("tool", ONLY_READING)
@@ -345,6 +351,9 @@ def test_a_turn_that_could_not_be_recorded_is_told_and_what_followed_is_in_doubt
         [("turn 2", ["first", "mine", "new"])] if when == "end" else []
     )
     assert sum("turn 2 changed in files was not recorded" in one.out for one in answers) == 1
+    for words in (["tx", "rollback"], ["rewind", "0"]):
+        done = agent.holdfast(*words, "--partial", "--dry-run")
+        assert (done.code, done.err.count("not covered: turn 2 was not recorded: ")) == (3, 1)
     with SideCar(agent.project) as sidecar:
         sidecar.rollback(found.id, partial=True)
     assert (agent.project / "mine").read_text() == "mine, between two turns\n"
@@ -783,5 +792,8 @@ def test_a_turn_whose_first_tool_did_not_wait_says_what_is_missing(agent: AgentS
     agent.wait_for(lambda: not (agent.notes / "turning").exists())
     end_turn(agent)
     assert "not covered: what turn 2 changed before its first look" in agent.holdfast("tx", "show").out
+    done = agent.holdfast("rewind", "1")  # nothing of it is recorded
+    assert (done.code, done.out.splitlines()[0]) == (3, "Restored 0 files to the end of turn 1")
+    assert done.err.startswith("not covered: what turn 2 changed")
     end(agent)
     assert agent.holdfast("tx", "list").out.splitlines()[1].split()[2:6] == ["committed", "0", "0", "partial"]

@@ -222,7 +222,9 @@ def rollback(
     with _sidecar() as sidecar:
         found = _find(sidecar, name)
         chosen = _chosen_files(files, {one.path for entry in found.changes for one in entry.changes})
+        missing = _lacking([found])
         if not dry_run and not yes and common.is_interactive():
+            _print_missing(missing)
             _preview(
                 sidecar.rollback(found.id, partial=partial, doubtful=doubtful, files=chosen, dry_run=True)
             )
@@ -231,17 +233,21 @@ def rollback(
             found.id, partial=partial, doubtful=doubtful, files=chosen, dry_run=dry_run
         )
         done = "Would roll back" if dry_run else "Rolled back"
-        code = _report(outcome, {} if dry_run else sidecar.set_aside(outcome.entry), done, as_json)
-    _warn_of_lost_turns(found)
-    return code
+        aside = {} if dry_run else sidecar.set_aside(outcome.entry)
+        return _report(outcome, aside, done, as_json, missing)
 
 
-def _warn_of_lost_turns(found: Transaction) -> None:
-    from holdfast.undo.state import is_lost_turn
+def _lacking(family: Iterable[Transaction], after: int = -1) -> list[str]:
+    """What is not recorded of the turns after that one, each sentence once."""
+    from holdfast.undo.state import turns_lacking
 
-    for line in found.uncovered:
-        if is_lost_turn(line):
-            click.echo(f"not covered: {line}", err=True)
+    found = [each for one in family for each in turns_lacking(one.uncovered)]
+    return list(dict.fromkeys(line for turn, line in found if not turn.isdecimal() or int(turn) > after))
+
+
+def _print_missing(missing: Iterable[str]) -> None:
+    for line in missing:
+        click.echo(f"not covered: {line}", err=True)
 
 
 @command.command()
@@ -295,8 +301,10 @@ def rewind_command(
     flags = {"partial": partial, "doubtful": doubtful}
     with _sidecar() as sidecar:
         family = _agents_transactions(sidecar, session)
-        later = _later_changes(family, turn)
+        missing = _lacking(family, after=turn)
+        later = _later_changes(family, turn, is_partial=bool(missing))
         if not dry_run and not yes and common.is_interactive():
+            _print_missing(missing)
             for outcome in sidecar.rewind(later, dry_run=True, **flags):
                 _preview(outcome)
             click.confirm("Undo these changes?", abort=True, err=True)
@@ -308,6 +316,7 @@ def rewind_command(
         "turn": turn,
         "restored": _told({path for one in done for path in one.restored}),
         "left": left,
+        "not_covered": missing,
         "undone_turns": undone,
         "undo_with": [] if dry_run else [f"holdfast tx undo {one.entry.id}" for one in done[::-1]],
         "continue_with": _ways_to_continue(family[-1].session_id, turn),
@@ -316,7 +325,7 @@ def rewind_command(
         common.print_json(document)
     else:
         _print_rewind(document, "Would restore" if dry_run else "Restored")
-    return 3 if left else 0
+    return 3 if left or missing else 0
 
 
 def _print_rewind(document: dict[str, Any], done: str) -> None:
@@ -324,6 +333,7 @@ def _print_rewind(document: dict[str, Any], done: str) -> None:
     for path in document["restored"]:
         click.echo(f"  {shown_path(path)}")
     _print_left(document["left"], document["restored"])
+    _print_missing(document["not_covered"])
     if document["undone_turns"]:
         turns = ", ".join(map(str, document["undone_turns"]))
         click.echo(f"still undone: turns {turns}; `holdfast tx redo` redoes the last undo", err=True)
@@ -370,8 +380,13 @@ def _undone_turns(family: Sequence[Transaction], turn: int) -> list[int]:
     return sorted({number for number, _ in numbers} - {number for number, stands in numbers if stands})
 
 
-def _later_changes(family: Sequence[Transaction], turn: int) -> list[tuple[str, list[str]]]:
-    """What came after the last change of that turn, by the order of the record, newest transaction first."""
+def _later_changes(
+    family: Sequence[Transaction], turn: int, *, is_partial: bool
+) -> list[tuple[str, list[str]]]:
+    """What came after the last change of that turn, by the order of the record, newest transaction first.
+
+    Of a record that lacks later turns it cannot be said that no file was changed.
+    """
     entries = [(one.id, entry) for one in family for entry in one.changes]
     turns = [number for _, entry in entries if (number := _turn_of(entry)) is not None]
     if turn > max(turns, default=0):
@@ -379,6 +394,8 @@ def _later_changes(family: Sequence[Transaction], turn: int) -> list[tuple[str, 
             raise CannotDoError(
                 f"turn {turn} has been undone", hint="`holdfast tx redo` redoes the last undo"
             )
+        if is_partial:
+            return []
         raise NotFoundError(
             f"no file was changed after turn {turn}",
             hint=f"`holdfast tx show {family[-1].id}` names the turns",
@@ -644,7 +661,13 @@ def _print_left(left: Mapping[str, str], restored: Collection[str], indent: str 
         click.echo(f"{indent}{words}: {shown_path(path)}: {reason}", err=True)
 
 
-def _report(outcome: UndoOutcome, aside: Mapping[str, Path], done: str, as_json: bool) -> int:
+def _report(
+    outcome: UndoOutcome,
+    aside: Mapping[str, Path],
+    done: str,
+    as_json: bool,
+    missing: Sequence[str] | None = None,
+) -> int:
     if as_json:
         common.print_json(
             {
@@ -652,6 +675,7 @@ def _report(outcome: UndoOutcome, aside: Mapping[str, Path], done: str, as_json:
                 "restored": list(outcome.restored),
                 "set_aside": _told_places(aside),
                 "left": dict(outcome.left),
+                **({} if missing is None else {"not_covered": missing}),
             }
         )
     else:
@@ -667,6 +691,7 @@ def _report(outcome: UndoOutcome, aside: Mapping[str, Path], done: str, as_json:
         if aside:
             click.echo(f"`holdfast tx undo {outcome.entry.id}` restores the files set aside")
         _print_left(outcome.left, outcome.restored)
+        _print_missing(missing or ())
         if outcome.in_doubt:
             click.echo("hint: changes in doubt are undone with --doubtful", err=True)
-    return 3 if outcome.left else 0
+    return 3 if outcome.left or missing else 0

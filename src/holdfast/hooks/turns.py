@@ -38,7 +38,7 @@ from holdfast.project.formats import (
 )
 from holdfast.project.trust import are_own_notes
 from holdfast.transcripts import read_end
-from holdfast.undo.state import NamedFiles, TasksEnded, ending_file, lost_turn
+from holdfast.undo.state import NamedFiles, TasksEnded, ending_file, late_look, lost_turn
 from holdfast.undo.transactions import SideCar
 from holdfast.undo.worktree import checked_path
 
@@ -323,7 +323,6 @@ def _ends(program: str, words: list[str]) -> tuple[list[str], str]:
 
 _PATIENCE = 120.0
 _GONE = "the turn did not end: the file may have been changed by another process since"
-_MISSED = "what turn {turn} changed before its first look at the files was finished"
 _NOT_APART = (
     "what others did to {names} in turn {turn} before a tool edited it, which counts as done by the tool"
 )
@@ -515,7 +514,7 @@ def _forget_unrecorded(work: SessionWork) -> None:
 
 def _missed(work: SessionWork, turn: str) -> str:
     names = (notes.read(work.note(NOT_APART), 4096) or b"").decode("utf-8", "replace").split("\n")
-    missed = [_MISSED.format(turn=turn)] if os.path.exists(work.note(LATE_LOOK)) else []
+    missed = [late_look(turn)] if os.path.exists(work.note(LATE_LOOK)) else []
     missed += [_NOT_APART.format(turn=turn, names=", ".join(names))] if names[0] else []
     return "; ".join(missed)
 

@@ -330,7 +330,10 @@ Differing = Mapping[bytes, tuple[KnownFile | None, KnownFile | None]]
 """Path to how a file was known, and how it is now."""
 
 
-_LOST = re.compile(r"turn \S+ was not recorded: ")
+_LACKING = re.compile(
+    r"(?:^|; )(?=turn (\S+) was not recorded: |what turn (\S+) changed before its first look at the files )"
+)
+_NEXT = re.compile(r"; (?=turn \S+ was not recorded: |what )")
 
 
 def lost_turn(turn: str, reason: str) -> str:
@@ -338,8 +341,18 @@ def lost_turn(turn: str, reason: str) -> str:
     return f"turn {turn} was not recorded: {reason}"
 
 
-def is_lost_turn(uncovered: str) -> bool:
-    return _LOST.match(uncovered) is not None
+def late_look(turn: str) -> str:
+    """As the record says that a turn's tools did not wait."""
+    return f"what turn {turn} changed before its first look at the files was finished"
+
+
+def turns_lacking(uncovered: Iterable[str]) -> list[tuple[str, str]]:
+    """Of what is not recorded the turns, each with the sentence that says so: no undo takes them back."""
+    return [
+        (found[1] or found[2], _NEXT.split(line[found.end() :], maxsplit=1)[0])
+        for line in uncovered
+        for found in _LACKING.finditer(line)
+    ]
 
 
 class FirstLook(NamedTuple):
