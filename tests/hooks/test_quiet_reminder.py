@@ -100,4 +100,10 @@ def test_a_command_that_is_told_no_session_means_the_only_one_at_work(
     other = AgentSession(session.project, session.home, agent, session_id="other")
     other.start()
     other.prompt("Write the manual")
-    assert "session-unknown" in other.holdfast("quiet", "status").out, "nobody can tell which of two"
+    for command in ("on", "off", "status"):
+        refused = other.holdfast("quiet", command)
+        assert (refused.code, refused.out) == (2, ""), "nobody can tell which of two"
+        assert refused.err == (
+            "error: 2 sessions are open here: alone, other\nhint: say which one with --session-id\n"
+        )
+    assert not (other.state / "quiet-session-unknown").exists()

@@ -83,9 +83,19 @@ def _marker(session: str, state_folder: str) -> str:
 
 
 def find_session(given: str | None) -> str:
-    """The flag, the agent's variable, a hook's payload on stdin, the only one alive here, or nobody's."""
-    known = given or current_session() or _session_on_stdin()
-    return known or _only_session_alive(str(load_settings().layout.state)) or UNKNOWN_SESSION
+    """The flag, the agent's variable, a hook's payload on stdin, the only one alive here, or nobody's.
+
+    Of several that are alive none is meant for certain.
+    """
+    if known := given or current_session() or _session_on_stdin():
+        return known
+    alive = live_sessions(str(load_settings().layout.state))
+    if len(alive) > 1:
+        raise InvalidInputError(
+            f"{len(alive)} sessions are open here: {', '.join(sorted(alive))}",
+            hint="say which one with --session-id",
+        )
+    return alive[0] if alive else UNKNOWN_SESSION
 
 
 def current_session() -> str | None:
