@@ -15,6 +15,7 @@ import tomllib
 import venv
 import zipfile
 from collections.abc import Iterator
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from importlib.metadata import Distribution, distribution
 from pathlib import Path
@@ -24,10 +25,15 @@ from packaging.requirements import Requirement
 from playwright.sync_api import expect
 
 from cli.harness import PATIENCE, PROGRAM, Place
+from cli.terminal import Terminal
+from cli.test_context import session_file
+from cli.test_enrichment import with_model
 from e2e.browser import chromium
+from findings.scripted_model import ScriptedModel, says
 from holdfast.base.errors import MissingExtraError
 from holdfast.cli.main import COMMANDS
 from server.program import ServerProgram
+from workflows.test_tracing import Collector
 
 ROOT = Path(__file__).parents[1]
 STATIC = Path("src/holdfast/server/static")
@@ -388,6 +394,52 @@ def test_the_extra_for_notifications_sends_one(tmp_path: Path) -> None:
         listening.join()
     assert (done.code, len(received)) == (0, 1), done
     assert b"Holdfast" in received[0]
+
+
+def test_the_extra_for_postgresql_keeps_sessions_there(tmp_path: Path, postgres_url: str) -> None:
+    place = Place(tmp_path)
+    del place.environment["PYTHONPATH"]
+    place.environment["HOLDFAST_DB"] = postgres_url
+    place.program = environment_of(tmp_path / "venv", "postgres")
+    place.ok("winddown", "start", "--percent", "0.9")
+    place.ok("winddown", "append", "tool_call", "--data", '{"tool": "Read"}', "--percent", "0.91")
+    place.ok("winddown", "finalize", "--reason", "lunch")
+    assert [one["pause_reason"] for one in place.json("list")] == ["lunch"]
+    assert not place.database.exists()
+
+
+def test_the_extra_for_watching_shows_the_screen(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    del place.environment["PYTHONPATH"]
+    place.program = environment_of(tmp_path / "venv", "watch")
+    place.paused("tool_call", reason="lunch")
+    with Terminal(place, "watch") as terminal:
+        terminal.wait("OPEN THREAD")
+        terminal.wait("lunch")
+        terminal.type("q")
+        assert terminal.end() == 0
+
+
+def test_the_extra_for_models_asks_one(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    del place.environment["PYTHONPATH"]
+    place.program = environment_of(tmp_path / "venv", "models")
+    talk = session_file(place, "claude-code")
+    place.started("tool_call")
+    with ScriptedModel(says({"decisions": [], "errors": []})).running() as model:
+        place.ok("winddown", "finalize", "--transcript", talk, env=with_model(model.base_url))
+        assert len(model.requests) == 1
+
+
+def test_the_extra_for_telemetry_sends_spans(tmp_path: Path) -> None:
+    """Of a run, which is another extra's."""
+    place = Place(tmp_path)
+    del place.environment["PYTHONPATH"]
+    place.program = environment_of(tmp_path / "venv", "telemetry", "workflows")
+    (place.project / "plan.yaml").write_text(PLAN)
+    with closing(Collector()) as collector:
+        place.ok("run", "plan.yaml", env={"OTEL_EXPORTER_OTLP_ENDPOINT": collector.endpoint})
+        assert len(collector.named("invoke_workflow")) == 1
 
 
 def test_the_extra_for_the_server_serves(tmp_path: Path) -> None:

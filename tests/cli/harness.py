@@ -290,13 +290,18 @@ def tree_of(root: Path, ignore: Iterable[str] = ()) -> Tree:
 
 
 def start_on_terminal(
-    terminal: int, arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str]
+    terminal: int,
+    arguments: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    program: Sequence[str] = PROGRAM,
 ) -> subprocess.Popen[Any]:
     """The program with this as its controlling terminal."""
     streams: Any = {"stdin": terminal, "stdout": terminal, "stderr": terminal, "start_new_session": True}
-    if may_fork(env):
+    if program == PROGRAM and may_fork(env):
         return ForkedProgram(arguments, cwd=cwd, env=env, **streams)
-    words = [sys.executable, "-c", _ON_TERMINAL, *PROGRAM, *arguments]
+    words = [sys.executable, "-c", _ON_TERMINAL, *program, *arguments]
     return subprocess.Popen(words, cwd=cwd, env=env, **streams)
 
 

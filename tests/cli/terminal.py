@@ -22,7 +22,11 @@ class Terminal:
         self._ours, theirs = os.openpty()
         window = {"TERM": "xterm", "COLUMNS": "100", "LINES": "40"}
         self._process = start_on_terminal(
-            theirs, arguments, cwd=place.project, env={**place.environment, **window, **(env or {})}
+            theirs,
+            arguments,
+            cwd=place.project,
+            env={**place.environment, **window, **(env or {})},
+            program=place.program,
         )
         os.close(theirs)
         self._raw = b""
