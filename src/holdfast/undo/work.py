@@ -505,10 +505,12 @@ class UndoWork:
                 log.warning("not watched: %s", error.message)
                 self.glance.unseen[path] = error.kind
                 continue
-            if now is None and self.glance.is_submodule(path, before, paths):
-                self.glance.unseen[path] = "submodule"
-            else:
+            if now is not None:
                 self.glance.unseen.pop(path, None)
+            elif scope is None and self.glance.is_submodule(
+                path, before, paths
+            ):  # of a few names none can tell
+                self.glance.unseen[path] = "submodule"
             saw(path, now)
             if now is not before and now != before:
                 if same_content(before, now) or (path.endswith(b"/") and not knows_folders):
