@@ -1066,7 +1066,6 @@ def test_nothing_makes_a_project_folder_that_goes_meanwhile(tmp_path: Path) -> N
         lambda: notes.ensure_folder(str(work.folder)),
         lambda: background_tasks.settle(work, "end"),
         lambda: background_tasks.recover(work),
-        ProjectLayout(gone).ensure,
     ):
         with pytest.raises((FileNotFoundError, StorageError)):
             make()

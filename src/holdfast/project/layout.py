@@ -60,8 +60,12 @@ class ProjectLayout:
         return self.trust.foreign_because(str(self.root))
 
     def ensure(self) -> ProjectLayout:
-        """Make the folders. Raises where the folder is foreign: nothing is written into it either."""
+        """Make the folders, a program's new project as well; hooks have looked whether theirs is still there.
+
+        Raises where the folder is foreign: nothing is written into it either.
+        """
         with storage_errors(f"make the folder {self.root / FOLDER}"):
+            self.root.mkdir(parents=True, exist_ok=True)
             self.trust.make_own(str(self.root))
             reason = self.foreign_because
         if reason:
