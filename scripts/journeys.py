@@ -23,7 +23,7 @@ from typing import Any
 
 SOURCE = Path(__file__).parents[1] / "src"
 PACKAGE = SOURCE / "holdfast"
-BARS = {"hook": 16, "finalize": 43, "context": 40, "resume": 71, "pause": 66, "undo": 26}
+BARS = {"hook": 16, "finalize": 44, "context": 40, "resume": 71, "pause": 66, "undo": 26}
 """The most. The first build, counted by this program, crossed 19, 47, 43, 77, 67 and 28."""
 
 _DEADLINE = 120.0
