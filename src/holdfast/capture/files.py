@@ -262,7 +262,7 @@ def _made(fields: dict[str, Any]) -> FileFingerprint:
 def _look(location: bytes, path: str, now: float, *, largest: int | None = None) -> dict[str, Any] | None:
     """The fields of a fingerprint.
 
-    None for what is no file, cannot be read or is too large; gone before or while read is absent.
+    None if it is not a file, cannot be read or is too large. One that disappears meanwhile counts as absent.
     """
     try:
         status = os.lstat(location)
